@@ -6,8 +6,8 @@ import type { Delegation } from "../schema/delegation.ts";
 export type WaitingAgent = Pick<Agent, "paused" | "presence" | "limits" | "counts" | "delivery">;
 
 /**
- * `delay`, `retry`: it may not start yet · `conversation`: another one of its conversation is before it · `limit`: the agent works on as many as it may · `busy`: nobody polls, but
- * workers hold leases · `worker_pause`: nobody polls, because workers
+ * `delay`, `retry`: it may not start yet · `conversation`: another one of its conversation is before it · `limit`: the
+ * agent works on as many as it may · `busy`: nobody polls, but workers hold leases · `worker_pause`: nobody polls, because workers
  * fail or cannot work · `unseen`: nobody polls · `turn`: others are before it, or nothing more is known.
  */
 export type WaitCause =

@@ -235,7 +235,7 @@ export interface Work {
     children: readonly (string | { readonly id: string })[],
     options?: WaitForOptions,
   ): Promise<WaitedFor>;
-  /** If this run begins because children have ended: what the last run got to wait for, as `waitFor` returns it. */
+  /** If this run begins after a wait: what became of the children, as `waitFor` returns it. */
   readonly waited: WaitedFor | undefined;
   /** A delegator with the agent's own token, to read, answer or cancel children. */
   readonly delegator: Delegator;

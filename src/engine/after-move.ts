@@ -76,7 +76,7 @@ const hasPending = ({ cascade, expecting, reports_to, spends_to, pending_events 
 
 async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {
   const { target, kept_for } = moved;
-  // It waits for its turn in its conversation.
+  // It waits in the line of its conversation, without a ticket.
   if (moved.behind !== undefined) return;
   if (moved.ticketed) handoff.wakeUnlessPublished(target, moved.event_id, kept_for);
   else await waitBriefly(handoff.offer(offerOf(id, moved)));

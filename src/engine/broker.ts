@@ -130,7 +130,7 @@ export interface Outbound {
   readonly background: Set<Promise<void>>;
 }
 
-/** What is delegated again and again. */
+/** Schedules, which delegate again and again. */
 export interface Scheduling {
   readonly schedules: ScheduleService;
 }
@@ -158,7 +158,7 @@ export interface PendingDeliveries {
   readonly expecting?: number | undefined;
   /** The parent that waits for its end. */
   readonly reports_to?: string | undefined;
-  /** The parent that must learn what its tree has used so far, and that as the script writes it. */
+  /** The parent to which it reports what its tree has used, and that sum as the script writes it. */
   readonly spends_to?: string | undefined;
   readonly spent?: string | undefined;
   readonly pending_events?: PendingEvents | undefined;
@@ -183,7 +183,7 @@ export interface CascadeService {
 /** Makes the ticks of schedules. */
 export interface ScheduleService {
   readonly store: ScheduleStore;
-  /** Call it when its calendar or its state has changed. */
+  /** To be called when its calendar or its state has changed. */
   setWakes(schedule: Pick<StoredSchedule, "id" | "state" | "settings">): Promise<void>;
   removeWakes(id: string): Promise<void>;
   /** Makes everything that is due now; returns the number of schedules. */

@@ -106,16 +106,16 @@ export const FIELDS = {
   kept_for: { ...TEXT, doc: "that worker; absent: the one of the last lease" },
   check_at: {
     ...INSTANT,
-    doc: "when the sweep checks that the ticket is in the queue, whether its turn has come, or which children have ended",
+    doc: "when the sweep checks that the ticket is in the queue, whether it is now the first in its line, or which children have ended",
   },
   // Its place among the delegations of its conversation.
   line: {
     ...NUMBER,
-    doc: "its number in the line of its conversation; 0: it never stands in one; absent: it does not yet",
+    doc: "its number in the line of its conversation; 0: it never joins one; absent: it has not joined yet",
   },
   behind: {
     ...text(null),
-    doc: "the delegation before it in that line, for whose end it waits without a ticket; absent: it has its turn, or is in no line",
+    doc: "the delegation before it in that line, for whose end it waits without a ticket; absent: it is the first, or is in no line",
   },
   last_ms: {
     ...NUMBER,

@@ -71,7 +71,7 @@ const ok = live.extend({
   expecting: z.number().optional(),
   /** The parent that waits for its end. */
   reports_to: z.string().optional(),
-  /** The parent that must learn what its tree has used so far, and that as the script writes it. */
+  /** The parent to which it reports what its tree has used, and that sum as the script writes it. */
   spends_to: z.string().optional(),
   spent: z.string().optional(),
   /** Of a move that extends the lease: the stored budget, and when it stops the work. */
@@ -92,7 +92,7 @@ const ok = live.extend({
 
 export const outcomeSchema = z.discriminatedUnion("kind", [
   ok.extend({
-    /** The next one in the line of its conversation, whose turn it is now. */
+    /** The next one in the line of its conversation, which is now the first. */
     admitted: ok.extend({ id: z.string() }).optional(),
   }),
   base.extend({ kind: z.literal("missing") }),
@@ -141,7 +141,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("unchecked") }),
   live.extend({ kind: z.literal("ticket") }),
   live.extend({ kind: z.literal("not_ready"), ready_at: z.number() }),
-  /** It waits for its turn in its conversation; of the move `admit`: or has its turn already. */
+  /** It waits in the line of its conversation; of the move `admit`: or was admitted before. */
   live.extend({ kind: z.literal("behind") }),
   base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),
   /** No ticket is ready; when the next delayed one is due, ms by Redis' own clock. */

@@ -24,7 +24,7 @@ export const GUARDS = {
   holder: "the caller's lease is the newest, and it has not ended",
   lapsed: "the caller's lease is the newest, it expired, and nothing was leased since",
   ticket: "the ticket is the record's newest",
-  first: "with `serial_by`, it is its turn: everything before it in the line of its conversation has ended",
+  first: "with `serial_by`, it is the first in the line of its conversation: everything before it has ended",
   ready: "the ticket is ready: its delay or backoff has ended",
   not_blocked: "the target is neither paused nor at max_working",
   open_question: "it is the question that is open now",
@@ -494,7 +494,7 @@ export const MOVES = {
     event: "DELEGATION_FAILED",
     removes_old_ticket: true,
     cancels_remote_task: true,
-    doc: "That time is over; everything under it is canceled, too.",
+    doc: "The time that its worker had to end by itself is over; everything under it is canceled, too.",
   },
   ask_budget: {
     from: ["submitted", "working", "awaiting_children"],
@@ -507,7 +507,7 @@ export const MOVES = {
     status: "interrupted",
     removes_old_ticket: true,
     cancels_remote_task: true,
-    doc: "The same, but the broker asks the delegator for a larger budget; what is under it goes on.",
+    doc: "More was used than its budget allows, and the broker asks for a larger one; what is under it goes on.",
   },
   deny_budget: {
     from: ASKED,

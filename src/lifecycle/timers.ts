@@ -98,14 +98,14 @@ export const TIMERS = [
     if: "fails_over_budget",
     does: "exceed",
     code: "budget_exceeded",
-    doc: "The same, and the time of its worker to end by itself is over.",
+    doc: "More was used than its budget allows, and the time that its worker had to end by itself is over.",
   },
   {
     at: "stop_at",
     in: ["submitted", "working", "awaiting_children"],
     if: "asks_over_budget",
     does: "ask_budget",
-    doc: "The same, and its delegator is asked.",
+    doc: "The same, but the broker asks for a larger budget.",
   },
   {
     at: "awaits_until",
@@ -123,7 +123,7 @@ export const TIMERS = [
     at: "check_at",
     in: ["submitted", "awaiting_children"],
     does: "check",
-    doc: "The sweep checks that its ticket is in the queue, whether its turn has come, or which of its children have ended; the longer it waits, the less often.",
+    doc: "The sweep checks that its ticket is in the queue, whether it is now the first in its line, or which of its children have ended; the longer it waits, the less often.",
   },
   {
     at: "confirm_by",

@@ -119,7 +119,7 @@ export const approvalsSchema = z.enum(["any", "person"]);
 export type Approvals = z.infer<typeof approvalsSchema>;
 
 /**
- * Whether who delegated the root of a tree may read what agents below it delegated to this agent. `nodes`: only its place,
+ * Whether the delegator of the root of a tree may read what agents below it delegated to this agent. `nodes`: only its place,
  * name and state; `contents`: everything.
  */
 export const treeReadsSchema = z.enum(["nodes", "contents"]);
@@ -169,7 +169,7 @@ export const agentSpecSchema = z.strictObject({
    */
   delegator_weights: delegatorWeightsSchema.default({}),
   /**
-   * After this long in the queue, 1 to 2592000 seconds, work goes as if its priority were one higher, again and again, up to
+   * After this long in the queue, 1 to 2592000 seconds, work is queued as if its priority were one higher, again and again, up to
    * 9. Null: priorities stay.
    */
   priority_ageing_seconds: ageingSchema.nullable().default(null),
@@ -183,7 +183,7 @@ export const agentSpecSchema = z.strictObject({
   backoff: backoffSchema.prefault({}),
   /**
    * `context`: of each conversation of a delegator (`context_id`), the agent works on one delegation at a time, in the
-   * order in which they were accepted; the others wait for their turn. Null: on any number.
+   * order in which they were accepted; the others wait in line. Null: on any number at once.
    */
   serial_by: serialBySchema.nullable().default(null),
   /**
@@ -193,7 +193,8 @@ export const agentSpecSchema = z.strictObject({
   sticky_seconds: stickySecondsSchema.nullable().default(null),
   /**
    * What the agent may use by `day` and by `month`, UTC, as its workers report it. When one is used up, new work for it is
-   * refused with `budget_exhausted` until the next day or month; work in progress goes on. Null: as much as it likes. Only the operator changes it.
+   * refused with `budget_exhausted` until the next day or month; work in progress goes on. Null: no budgets.
+   * Only the operator changes it.
    */
   budgets: periodBudgetsSchema.nullable().default(null),
 });
@@ -249,7 +250,7 @@ export const agentPatchSchema = z.strictObject({
   tree_reads: treeReadsSchema.nullish(),
   /** Changes to how many turns of the queue a delegator gets: a number of 1 to 100 by principal; null: 1 again. */
   delegator_weights: z.record(principalSchema, z.int().min(1).max(100).nullable()).nullish(),
-  /** After how many seconds in the queue work goes as if its priority were one higher; null: never. */
+  /** After how many seconds in the queue work is queued as if its priority were one higher; null: never. */
   priority_ageing_seconds: ageingSchema.nullish(),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.nullish(),
@@ -263,7 +264,7 @@ export const agentPatchSchema = z.strictObject({
   serial_by: serialBySchema.nullish(),
   /** For how many seconds the next delegations of a conversation are kept for its last worker; null: not at all. */
   sticky_seconds: stickySecondsSchema.nullish(),
-  /** Changes to what the agent may use by `day` and by `month`; null: as much as it likes. Only the operator changes it. */
+  /** Changes to what the agent may use by `day` and by `month`; null: no budgets. Only the operator changes it. */
   budgets: periodBudgetsSchema.nullish(),
 });
 /** Changes to an agent's settings. */
@@ -296,7 +297,7 @@ export const agentSchema = z.strictObject({
   accepts_from: z.array(z.string()).optional(),
   /** How many turns of the queue a delegator gets where the others get one; visible to the agent and the operator only. */
   delegator_weights: z.record(z.string(), z.int()).optional(),
-  /** After how many seconds in the queue work goes as if its priority were one higher; null: never. */
+  /** After how many seconds in the queue work is queued as if its priority were one higher; null: never. */
   priority_ageing_seconds: ageingSchema.nullable().default(null),
   /**
    * `person`: the agent refuses every delegation with `auto_approve`. Visible to everybody, because it decides

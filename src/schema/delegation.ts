@@ -156,7 +156,7 @@ export const delegationSchema = z.strictObject({
   redriven_as: delegationIdSchema.nullable().default(null),
   /** 0 to 9, higher first. */
   priority: z.int().min(0).max(9),
-  /** The priority as which it is queued, because it has waited for the agent's `priority_ageing_seconds`; absent: its own. */
+  /** The priority with which it is queued, because it has waited for the agent's `priority_ageing_seconds`; absent: its own. */
   effective_priority: z.int().min(0).max(9).optional(),
   /** Set by the delegator; the broker does not read it. */
   metadata: jsonObjectSchema,

@@ -290,7 +290,7 @@ export const admittedEventSchema = z.object({
   status: z.literal("admitted"),
   ...kept,
 });
-/** The delegation has its turn in its conversation: it waits for a worker. */
+/** The delegation is now the first in the line of its conversation, and waits for a worker. */
 export type AdmittedEvent = z.infer<typeof admittedEventSchema>;
 
 export const brokerAwayEventSchema = z.object({

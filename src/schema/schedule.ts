@@ -10,7 +10,7 @@ export const SCHEDULE_ID = /^sch_[0-9a-z]{26}$/;
 /** The id of a schedule, `sch_…`. */
 export const scheduleIdSchema = z.string().regex(SCHEDULE_ID, "not a schedule id");
 
-/** What would be over after the first time. */
+/** Members that fit only one delegation. */
 const ONCE = ["deadline", "not_before", "parent_id"] as const;
 const repeatable = z.refine<{ readonly delegation?: Readonly<Record<string, unknown>> | undefined }>(
   ({ delegation }) => ONCE.every((name) => delegation?.[name] === undefined),
@@ -37,7 +37,7 @@ export const scheduleRequestSchema = z
     cron: z.string().min(1).max(200).optional(),
     /** The IANA name of the time zone of `cron`, for example `Europe/Berlin`. Default `UTC`. */
     time_zone: z.string().min(1).max(64).optional(),
-    /** It delegates every so many seconds, from 1 to a year; this or `cron`. */
+    /** The seconds between two ticks, 1 to 31536000 (a year); this or `cron`. */
     every_seconds: z.int().min(LIMITS.schedule_every_seconds.value).max(31_536_000).optional(),
     /** An instant from which `every_seconds` counts. Default: when the schedule is created. */
     anchor: givenInstantSchema.optional(),
@@ -113,7 +113,7 @@ export const scheduleSchema = z.strictObject({
   name: z.string().nullable(),
   /** Who created it, and in whose name it delegates. */
   owner: principalSchema,
-  /** `active`; `paused` by somebody; `blocked`: it stopped by itself, and `problem` says why. Resume it when that is mended. */
+  /** `active`; `paused` by somebody; `blocked`: it stopped by itself, and `problem` says why. Resume it once that is fixed. */
   state: z.enum(["active", "paused", "blocked"]),
   /** Why it is blocked, or why its last tick has to wait; null: nothing is wrong. */
   problem: z

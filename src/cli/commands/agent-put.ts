@@ -101,7 +101,7 @@ export function addPut(agent: Command, { host }: Cli): void {
     .addOption(
       new Option(
         "--tree-reads <what>",
-        "of what others delegate to it: what the delegator of the whole tree may read, nodes (default: names and states) or contents",
+        "what the delegator of a root may read of work that others delegate to it: nodes (default: names and states) or contents",
       ).choices(treeReadsSchema.options),
     )
     .option(
@@ -119,7 +119,7 @@ export function addPut(agent: Command, { host }: Cli): void {
       "what it may use in a day (UTC) before new work is refused, for example cost=50USD,tokens=2000000 (operator only)",
       periodBudget,
     )
-    .option("--budget-month <amounts>", "the same in a month of the calendar", periodBudget)
+    .option("--budget-month <amounts>", "the same in a month", periodBudget)
     .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
     .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
     .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))

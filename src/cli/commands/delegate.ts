@@ -82,9 +82,9 @@ With --auto-approve all, the broker approves every proposed action in your name,
 approve and deny. With names, it approves only those actions. A question for a credential always waits for an answer.
 An agent set to --approvals person refuses such a delegation.
 
-With --budget, all that it and its children report to have used counts: tokens, a cost in one currency, attempts, and the
-time since it was first leased. Beyond it the worker has 30 s; then it fails with budget_exceeded, and its children are
-canceled. With --on-budget ask, you are asked for a larger budget instead: 'errand approve' or 'errand deny'.
+--budget limits what it and everything under it use together, as workers report it: tokens, a cost in one currency,
+attempts, and the time since it was first leased. Beyond it the worker has 30 s; then it fails with budget_exceeded, and
+everything under it is canceled. With --on-budget ask, you are asked for a larger budget instead: 'errand approve' or 'errand deny'.
 
 With --result-schema, the result is JSON that fits the schema, and the broker accepts no other. --wait prints that JSON and
 nothing else. The schema has at most 64 KiB, and no patterns.

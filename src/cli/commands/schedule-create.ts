@@ -39,7 +39,7 @@ const ABOUT = `
 these with a step; months and weekdays may be names. Without --zone, it is in UTC.
 
 When clocks change, an expression whose minute or hour begins with * runs whenever the clock shows a time that fits. Any
-other names times of the day, and each happens once.
+other expression names times of the day, and runs once at each.
 
 A schedule delegates in your name, for as long as your token is valid. 'errand schedule get' says why it stopped.`;
 

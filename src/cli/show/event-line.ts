@@ -88,7 +88,7 @@ function statusWords(event: StatusEvent): Words {
     case "resumed":
       return ["resumed", event.time_limit && "(the time is over)"];
     case "admitted":
-      return ["its turn in its conversation"];
+      return ["now the first in its conversation"];
     case "retrying":
       return ["retrying", attempt, again, `(${reason(event.error, event.state)})`];
     case "released":

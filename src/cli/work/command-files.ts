@@ -1,7 +1,8 @@
 /**
  * The files from which a command of `errand work` reads the answers so far, the children that it waited for, the follow-up
- * messages as they arrive, and the files that came with the task; its script, if the task is one; the schema of its result, if it has one; and the folder in which it returns files. They exist for one attempt. A worker that
- * is killed leaves them behind, until the next one starts.
+ * messages as they arrive, and the files that came with the task; its script, if the task is one; the schema of its
+ * result, if it has one; and the folder in which it returns files. They exist for one attempt. A worker that is killed
+ * leaves them behind, until the next one starts.
  */
 
 import { appendFileSync } from "node:fs";

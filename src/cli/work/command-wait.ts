@@ -1,6 +1,6 @@
 /**
- * Waits of a command of `errand work`: it delegates parts, and ends with exit status 79 and the line `{"wait_for": {…}}`.
- * The end of the parts starts the command again. Limit: the command delegates with a token of its own.
+ * Waits of a command of `errand work`: it delegates children, and ends with exit status 79 and the line
+ * `{"wait_for": {…}}`. The end of the children starts the command again. Limit: the command delegates with a token of its own.
  */
 import type { WaitedFor } from "../../client/wait-for.ts";
 import type { Reply, Work } from "../../client/work.ts";

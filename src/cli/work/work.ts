@@ -62,7 +62,7 @@ All of stdout is the answer. The exit status decides what becomes of the delegat
          succeed now; so do 126 and 127 (a program is missing) until the
          worker's first success
   75     another attempt
-  79     asks a question, or waits for parts that it delegated
+  79     asks a question, or waits for children that it delegated
   other  failed, with the error command_failed and the last lines of stderr,
          or of stdout
 After three delegations in a row that failed within 10 s each, the worker pauses, too, and returns them for another attempt.
@@ -108,11 +108,11 @@ runs again from the start, with the same stdin, and also with:
                          {"text"?, "decision"?, "data"?, "by", "at", "message"}}
 A plain deny sets no ERRAND_ANSWER. With edit, the data of an answer replaces the arguments of the action.
 
-Parts:
-With a token of its own (ERRAND_COMMAND_TOKEN, which it gets as ERRAND_TOKEN), the command can delegate parts with
+Children:
+With a token of its own (ERRAND_COMMAND_TOKEN, which it gets as ERRAND_TOKEN), the command can delegate children with
 'errand delegate --parent "$ERRAND_DELEGATION_ID"', and wait for them without a worker: it prints {"wait_for":
 {"children": ["dlg_..."]}} as the last line and exits with 79. Its fields are those of POST /v1/leases/{id}/await:
-children, until, time_limit_seconds, checkpoint. After the end of the parts the command runs again from the start, with the
+children, until, time_limit_seconds, checkpoint. When the children have ended, the command runs again from the start, with the
 same stdin, and also with:
   ERRAND_CHILDREN_FILE   a JSON file: {"outcome": "ended" or "time_limit",
                          "children": [{"id", "state", "delegation"?}]}

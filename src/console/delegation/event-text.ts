@@ -42,7 +42,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   lease_expired: "the worker gave no sign of life",
   retrying: "the attempt failed",
   resumed: "queued again: its parts have ended",
-  admitted: "its turn in its conversation",
+  admitted: "now the first in its conversation",
 };
 
 /** `a worker took it · attempt 2 · worker-1` */

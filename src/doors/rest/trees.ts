@@ -20,7 +20,7 @@ export const treeRoutes: readonly Route[] = [
     path: "/v1/delegations/{id}/tree",
     summary: "Read a tree: a delegation and everything delegated under it",
     description:
-      "Answers the place, the agent and the state of each, up to 2000. Whoever delegated the root sees the whole tree, also what agents delegated further; `readable` says which it may read whole, by the setting `tree_reads` of the agent that works on it.",
+      "Answers the place, the agent and the state of each, up to 2000. The delegator of the root sees the whole tree, also what agents delegated further; `readable` says which it may read whole, by the setting `tree_reads` of the agent that works on it.",
     params: z.strictObject({
       /** The delegation at the top. */
       id: delegationIdSchema,

@@ -83,7 +83,7 @@ export class Tokens implements Lookup {
     bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
   });
 
-  /** Sessions of tokens with a limit, by what the sessions cache. */
+  /** Sessions with the highest priority of their tokens, by the identities that the sessions cache. */
   readonly #limitedSessions = new WeakMap<Identity, Identity>();
 
   constructor(redis: Redis, revocations: Revocations, sessions: Sessions, operatorToken: string) {

@@ -9,8 +9,8 @@ import { audit } from "../upkeep/audit.ts";
 import type { Conditions } from "./conditions.ts";
 
 /**
- * Deletes an agent, its tokens, its schedules, its queue and its unfinished delegations; false when it is busy and `force` is off. Every
- * step may be repeated, so a second request finishes a deletion that was cut short.
+ * Deletes an agent, its tokens, its schedules, its queue and its unfinished delegations; false when it is busy and `force`
+ * is off. Every step may be repeated, so a second request finishes a deletion that was cut short.
  */
 export async function removeAgent(
   broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "schedules" | "tokens">,

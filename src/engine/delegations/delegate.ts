@@ -326,7 +326,7 @@ async function create(
       ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
       deadline_at: instant(request.deadline),
       latest_at: latestEnd,
-      // Who works on an ancestor may wait for it, so it must not wait for the ancestor.
+      // Work above it may wait for its end, so it must not wait behind that work.
       line: ancestors.some(([, above]) => above === request.target) ? 0 : undefined,
       keeps_children: request.children_on_failure === "keep" ? 1 : undefined,
       budget: newBudget(request.budget, request.on_budget === "ask", inherited),

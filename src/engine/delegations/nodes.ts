@@ -1,6 +1,6 @@
 /**
- * A tree as nodes: place, agent and state of each delegation. Whoever delegated the root sees the nodes of the whole tree;
- * everybody else sees those of what it may read. Limit: not a snapshot; what is created meanwhile may be left out.
+ * A tree as nodes: place, agent and state of each delegation. The delegator of the root sees the nodes of the whole tree;
+ * everybody else sees those of the delegations that they may read. Limit: not a snapshot; what is created meanwhile may be left out.
  */
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { TREE_NODES, type TreeNode } from "../../schema/tree.ts";

@@ -1,7 +1,7 @@
 /**
  * The outbox of a delegation: what a move requires besides the record. It marks awaited children, reports the delegation's
- * own end and what its tree has used to its parent, cancels its children, and calls its receivers. The record lists all of it until it is done, so the
- * sweep finishes it if the gateway dies. At least once; each step may repeat.
+ * own end and what its tree has used to its parent, cancels its children, and calls its receivers. The record lists all of
+ * it until it is done, so the sweep finishes it if the gateway dies. At least once; each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/outcome.ts";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";

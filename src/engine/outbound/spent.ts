@@ -1,6 +1,6 @@
 /**
  * Reports what the tree of a delegation has used to its parent, which counts it for the budgets there and above. It is a
- * pending delivery of the child until the parent has it; lua/lazy/budget.lua has the steps. A step may be repeated.
+ * pending delivery of the child until the parent has counted it; lua/lazy/budget.lua has the steps. Safe to repeat.
  */
 import { afterMove, type Moves } from "../after-move.ts";
 

@@ -1,4 +1,4 @@
-/** Deletes all schedules of an agent that is deleted. Safe to repeat. */
+/** Deletes all schedules of an owner, an agent that is deleted. Safe to repeat. */
 import type { Broker } from "../broker.ts";
 
 const AT_ONCE = 100;

@@ -139,7 +139,7 @@ class ShardSweep {
   async #handle(id: string): Promise<void> {
     const { outcome } = await this.#due(id);
     if (outcome.kind === "ok") {
-      // Without an event there may be thousands, such as those that age.
+      // Moves without an event may come in thousands: a long queue ages.
       const level = MOVES[outcome.move].event === null ? "debug" : "info";
       this.#broker.log[level]({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);

@@ -1,5 +1,6 @@
 -- Pending deliveries: marking its children as expected, canceling them, reporting its own end and what its tree has used
--- to its parent, and its events to callbacks and push configs. The record lists them until they are done, so the sweep finishes them if the gateway dies.
+-- to its parent, and its events to callbacks and push configs. The record lists them until they are done, so the sweep
+-- finishes them if the gateway dies.
 
 function has_pending()
   return record.cascade ~= nil or record.expecting ~= nil or record.reports ~= nil or record.spends ~= nil or

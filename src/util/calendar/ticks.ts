@@ -2,9 +2,9 @@
  * The instants of a calendar: every N seconds from an anchor, or a cron expression in a time zone.
  *
  * When clocks change, cron decides as Vixie's cron does. An expression whose minute or hour begins with `*` repeats: it
- * runs whenever the clock on the wall shows a time that fits, so not in the hour that is left out, and twice in the hour
- * that is repeated. Any other names times of the day, and each of them happens once: one that is left out happens when
- * the clocks have gone forward, one that is repeated happens the first time.
+ * runs whenever the clock on the wall shows a time that fits: not in the hour that is skipped, and twice in the hour that
+ * is repeated. Any other expression names times of the day, and each of them happens once: a skipped one at the change, a
+ * repeated one the first time.
  */
 import { type Cron, nextWallTime, parseCron } from "./cron.ts";
 import { changeBetween, offsetAt } from "./zone.ts";

@@ -12,7 +12,7 @@
 
 function read_budget() return cjson.decode(record.budget) end
 
--- Whether `on_budget` is `ask`. It is asked at each move with a timer, so it decodes nothing.
+-- Whether `on_budget` is `ask`. Called at each move with a timer, so it decodes nothing.
 function asks_over_budget() return string.find(record.budget, '"on_budget":"ask"', 1, true) ~= nil end
 
 function counts_spending() return cmd.usage or rule.lease == 'grant' or move == 'spend' end
@@ -149,7 +149,7 @@ end
 -- No question of an agent has such an id: theirs are hashes.
 function asks_for_budget(interrupt_id) return string.sub(interrupt_id, 1, 11) == 'int_budget_' end
 
--- The broker's question for a larger budget: an action to approve, whose arguments can be edited. It proposes the double.
+-- The broker's question for a larger budget: an action to approve, whose arguments can be edited. It proposes to double the limit until it exceeds the use.
 function word_question()
   local b = read_budget()
   local names, proposed, list = exceeded_amounts(b), {}, {}

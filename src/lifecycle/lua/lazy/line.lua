@@ -1,5 +1,5 @@
 -- Lines: with `serial_by`, an agent works on one delegation of a conversation at a time. A line has the unfinished
--- delegations of one conversation, in order of acceptance. The first has its turn until it ends; the others are `submitted`
+-- delegations of one conversation, in order of acceptance. The first stays first until it ends; the others are `submitted`
 -- without a ticket, and `behind` of their record names the one before them.
 --   {errand:0}:line:scout:5f3a… → dlg_0_a 1790000000000, dlg_0_b 1790000000512
 -- A delegation with a delay joins the line when a worker would get it; so does one that was accepted before the agent had
@@ -26,7 +26,7 @@ function line_up()
   if record.behind then show('behind', quoted(record.behind)) end
 end
 
--- Refuses a lease to those that are not first, and the move `admit` to those that must wait or have had it.
+-- Refuses a lease to those that are not first, and the move `admit` to those that must wait or were admitted before.
 function guard_first()
   if record.behind then
     if move == 'admit' and (cmd.follows or has_turn()) then return nil end
@@ -75,7 +75,7 @@ function take_turn()
   end
 end
 
--- For the sweep: whether it still waits for its turn. Puts it back into a line that lost it.
+-- For the sweep: whether it still waits in line. Restores its place if the line lost it.
 function is_behind()
   if has_turn() then return false end
   local line = line_key()

@@ -4,8 +4,8 @@
 -- The own field `usage` is JSON: `attempts`, the newest ones with a report, oldest first; and `partial`, which is true if
 -- an earlier attempt ended without a final report. Of each attempt: its number, the `fence` of the last lease that
 -- reported, its report (`now`), what the earlier leases reported together (`before`), the model, `partial`, which
--- is true if a lease of it ended without a final report, and `complete`, which is true after a reply with usage. The packed field `used` is the total of all attempts, as JSON; a guard needs no command
--- to read it.
+-- is true if a lease of it ended without a final report, and `complete`, which is true after a reply with usage. The packed
+-- field `used` is the total of all attempts, as JSON; a guard needs no command to read it.
 
 function amounts() return { 'input_tokens', 'output_tokens', 'cached_tokens', 'reasoning_tokens', 'cost' } end
 
