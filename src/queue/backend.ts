@@ -2,6 +2,23 @@
 import { type QueueBaseOptions, QueueKeys, RedisConnection, RedisQueueBackend } from "bullmq";
 import type { Redis, ServerConnection } from "../redis/connect.ts";
 
+/** How long a Worker waits for a job in one command; a new job ends the wait. The connection must allow it. */
+export const WAIT_SECONDS = 10;
+/** Pause after an error of Redis; without it, the Worker would try again at once, for as long as Redis refuses. */
+export const PAUSE_MS = 1_000;
+
+export const WORKER = {
+  autorun: false,
+  concurrency: 20,
+  drainDelay: WAIT_SECONDS,
+  /** BullMQ renews the lock while the job runs. */
+  lockDuration: 30_000,
+  stalledInterval: 15_000,
+  // A gateway that dies is no fault of the job.
+  maxStalledCount: Number.MAX_SAFE_INTEGER,
+  runRetryDelay: PAUSE_MS,
+} as const;
+
 export interface QueueConnections {
   /** For commands. */
   readonly redis: Redis;

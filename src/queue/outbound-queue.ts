@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DelayedError, type Job, type JobsOptions, Queue, Worker } from "bullmq";
 import * as z from "zod";
-import { backendOf, type QueueConnections } from "./backend.ts";
+import { backendOf, PAUSE_MS, type QueueConnections, WORKER } from "./backend.ts";
 
 /** Not a valid name of an agent, so no agent has this queue. */
 export const OUTBOUND_QUEUE = "~outbound";
@@ -29,14 +29,6 @@ export function jobIdOf(call: OutboundJob): string {
   return `${call.delegation_id}.${call.kind}${number}`;
 }
 
-const CONCURRENCY = 20;
-/** BullMQ renews the lock while the job runs. */
-const LOCK_MS = 30_000;
-const STALLED_CHECK_MS = 15_000;
-/** How long the Worker waits for a job in one command; a new job ends the wait. The connection must allow it. */
-export const WAIT_SECONDS = 10;
-/** Pause after an error of Redis; without it, the Worker would try again at once, for as long as Redis refuses. */
-const PAUSE_MS = 1_000;
 /** An error of ours, not of the receiver, is retried for about nine minutes; then the sweep queues the call again. */
 const JOB: JobsOptions = {
   attempts: 10,
@@ -69,17 +61,7 @@ export class OutboundQueue {
     this.#worker = new Worker(
       OUTBOUND_QUEUE,
       (job, token) => this.#process(job, token),
-      {
-        ...common,
-        autorun: false,
-        concurrency: CONCURRENCY,
-        drainDelay: WAIT_SECONDS,
-        lockDuration: LOCK_MS,
-        stalledInterval: STALLED_CHECK_MS,
-        // A gateway that dies is no fault of the job.
-        maxStalledCount: Number.MAX_SAFE_INTEGER,
-        runRetryDelay: PAUSE_MS,
-      },
+      { ...common, ...WORKER },
       access,
     );
     this.#worker.on("error", (error) => this.#onError(error));

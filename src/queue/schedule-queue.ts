@@ -8,15 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Job, Queue, Worker } from "bullmq";
 import * as z from "zod";
 import { type Calendar, type CalendarText, calendarOf, nextTick } from "../util/calendar/ticks.ts";
-import { backendOf, type QueueConnections } from "./backend.ts";
-import { WAIT_SECONDS } from "./outbound-queue.ts";
+import { backendOf, PAUSE_MS, type QueueConnections, WORKER } from "./backend.ts";
 
 const SCHEDULE_QUEUE = "~schedules";
-const CONCURRENCY = 20;
-const LOCK_MS = 30_000;
-const STALLED_CHECK_MS = 15_000;
-/** Pause after an error of Redis. */
-const PAUSE_MS = 1_000;
 
 export interface ScheduleQueueOptions extends QueueConnections {
   /** Makes what is due. Never throws. */
@@ -44,17 +38,7 @@ export class ScheduleQueue {
     this.#worker = new Worker(
       SCHEDULE_QUEUE,
       (job: Job) => options.wake(job.name),
-      {
-        ...common,
-        autorun: false,
-        concurrency: CONCURRENCY,
-        drainDelay: WAIT_SECONDS,
-        lockDuration: LOCK_MS,
-        stalledInterval: STALLED_CHECK_MS,
-        // A gateway that dies is no fault of the wake.
-        maxStalledCount: Number.MAX_SAFE_INTEGER,
-        runRetryDelay: PAUSE_MS,
-      },
+      { ...common, ...WORKER },
       backend,
     );
     this.#worker.on("error", (error) => this.#onError(error));

@@ -104,11 +104,11 @@ export interface Item {
   /** Its place in the queue, smaller first; delegations that one sweep queued share a place. */
   place: number;
   returned: boolean;
-  /** Its number in the line of its conversation; 0: it never stands in one; null: it does not yet. */
+  /** Its number in the line of its conversation; 0: it never joins one; null: it has not joined yet. */
   line: number | null;
   /** The one before it in that line; null: it has its turn. */
   behind: Item | null;
-  /** When the sweep looks next whether its turn has come. */
+  /** When the sweep looks next whether it is now the first in its line. */
   checkAt: number;
   releases: number;
   /** Seconds from its creation to its deadline. */
