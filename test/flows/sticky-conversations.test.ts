@@ -102,6 +102,25 @@ test("of very many conversations, the last workers of the newest are remembered,
   await reply(next);
 });
 
+test.each([null, "context"])(
+  "a long conversation takes turns with the work of others: %s",
+  async (serial_by) => {
+    const { url, say, poll, reply, had } = await setup({ serial_by });
+    await had("w1", "a");
+    const bob = await as(url, "caller:bob");
+    const own: string[] = [];
+    for (let n = 0; n < 4; n += 1) own.push(await say("a"));
+    const others = [await say("b", bob), await say("c", bob)];
+    const taken: string[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const [id = ""] = await poll("w1");
+      taken.push(id);
+      await reply(id);
+    }
+    expect(taken).toEqual([own[0], others[0], own[1], others[1], own[2], own[3]]);
+  },
+);
+
 test("workers that are gone, for which tickets were kept, make room for others", async () => {
   const { redis, say, poll, had } = await setup();
   await had("w1", "a");

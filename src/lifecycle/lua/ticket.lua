@@ -12,7 +12,7 @@ function take_ticket(moved)
     id, ticket = moved.id, moved.record.ticket
   else
     local kept = redis.call('HGET', sticky_key(), cmd.worker_id)
-    if kept then id, ticket = take_kept(kept) end
+    if kept then id, ticket = take_in_turn(kept) end
     if not id then id, ticket = ticket_take(queue(), time_ms) end
   end
   if not id then return { kind = 'empty', next_due_at = ticket } end
