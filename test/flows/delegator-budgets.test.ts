@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { client, request, startBroker } from "../support/broker.ts";
+import { expect, test, vi } from "vitest";
+import { as as actingAs, client, request, startBroker } from "../support/broker.ts";
 
 async function setup(budgets: object) {
   const broker = await startBroker({ shards: 7 });
@@ -125,4 +125,28 @@ test("the tokens of a principal share the count, each has its limit, and a month
   const lease = leases.find((one: { delegation: { id: string } }) => one.delegation.id === again.id);
   await workers.scout.reply(lease.lease_id, { usage: { input_tokens: 3 } });
   expect((await alice.call("GET", "/v1/status")).body.budgets.month.used.tokens).toBe(3);
+});
+
+test("a report counts once, wherever its gateway dies, and whichever gateway gets it again", async () => {
+  const { gateway, workers, started, shown, another } = await setup({ month: { tokens: 1_000 } });
+  const second = await another();
+  const scout = await actingAs(second.url, "agent:scout");
+  const { writer } = gateway.broker;
+  const move = writer.move.bind(writer);
+  let total = 0;
+  for (const isWritten of [false, true]) {
+    const { lease } = await started("scout");
+    for (const tokens of [10, 25]) {
+      const report = { usage: { input_tokens: tokens } };
+      vi.spyOn(writer, "move").mockImplementationOnce(async (...args) => {
+        if (isWritten) await move(...args);
+        throw new Error("the gateway is dead");
+      });
+      expect((await workers.scout.heartbeat(lease, report)).status).toBe(500);
+      expect((await shown()).month.used.tokens).toBe(total + (isWritten ? tokens : tokens === 25 ? 10 : 0));
+      for (let n = 0; n < 2; n += 1) expect((await scout.heartbeat(lease, report)).status).toBe(200);
+      expect((await shown()).month.used.tokens).toBe(total + tokens);
+    }
+    total += 25;
+  }
 });

@@ -257,3 +257,22 @@ test("put takes a server's credentials from a file, stdin or the environment, an
   expect((await run(["agent", "get", "scout"])).stdout).toContain(", with credentials");
   expect(outputs.join("")).not.toContain(secret);
 });
+
+test("a token's budgets are shown to the operator, and with what was used to its owner", async () => {
+  const { run } = await setup();
+  const amounts = ["--budget-day", "cost=20usd,tokens=2000000", "--budget-month", "cost=300USD"];
+  const { stdout } = await run(["token", "create", "caller:ann", ...amounts]);
+  const budgets = {
+    day: { cost: 20, currency: "USD", tokens: 2_000_000 },
+    month: { cost: 300, currency: "USD" },
+  };
+  const listed = await run(["token", "list", "--json"]);
+  expect(lines(tokenSchema, listed.stdout)).toMatchObject([{ principal: "caller:ann", budgets }]);
+  expect((await run(["token", "list", "--wide"])).stdout).toContain(
+    "day 2,000,000 tokens, 20 USD; month 300 USD",
+  );
+  const status = await run(["status"], { token: stdout.trim() });
+  expect(status.stdout).toMatch(/^budgets +day 0 of 2,000,000 tokens, 0 of 20 USD; month 0 of 300 USD$/m);
+  const wrong = await run(["token", "create", "caller:ann", "--budget-day", "time=3h"]);
+  expect([wrong.code, wrong.stdout]).toEqual([64, ""]);
+});

@@ -69,6 +69,25 @@ test("a tick has at most the priority of the token that started the schedule, an
   expect((await get(id)).state).toBe("active");
 });
 
+test("ticks use the budgets of the token that started the schedule, and wait while one is used up", async () => {
+  const { admin, url, get, runs, forward } = await setup();
+  const budgets = { month: { tokens: 5 } };
+  const { token } = (await admin.call("POST", "/v1/tokens", { principal: "caller:alice", budgets })).body;
+  const limited = client(url, token);
+  const delegation = { target: "scout", task: "tidy up" };
+  const { id } = (await limited.call("POST", "/v1/schedules", { every_seconds: 60, delegation })).body;
+  await forward(60);
+  const scout = await as(url, "agent:scout");
+  const [lease] = (await scout.lease("scout")).body.leases;
+  await scout.reply(lease.lease_id, { usage: { input_tokens: 5 } });
+  expect((await limited.call("GET", "/v1/status")).body.budgets.month.used.tokens).toBe(5);
+  await forward(60);
+  expect(await runs(id)).toHaveLength(1);
+  expect(await get(id)).toMatchObject({ state: "active", problem: { code: "budget_exhausted" } });
+  const run = await limited.call("POST", `/v1/schedules/${id}/run`, {});
+  expect(run.body.code).toBe("budget_exhausted");
+});
+
 test.each([
   ["skip", 0],
   ["one", 1],
