@@ -30,6 +30,7 @@ import {
 } from "./delegator-options.ts";
 import { Download, type Downloadable, type DownloadOptions } from "./download.ts";
 import { eachPage } from "./each-page.ts";
+import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { readNodes, watchNodes } from "./nodes.ts";
@@ -45,6 +46,11 @@ const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optio
 export type Delegated = z.infer<typeof delegatedSchema>;
 
 const cursorSchema = z.object({ cursor: z.string() });
+
+function nullIfUnknown(error: unknown): null {
+  if (error instanceof ErrandApiError && error.code === "delegation_not_found") return null;
+  throw error;
+}
 
 /**
  * The delegator's side of a broker. Every method throws {@link ErrandApiError} when the broker refuses the call or is
@@ -348,7 +354,11 @@ export class Delegator {
    */
   async *tree(id: string, options: ListOptions = {}): AsyncGenerator<Branch, void> {
     const root = await this.get(id, { signal: options.signal });
-    yield* readTree(root, (filter) => this.list(filter, options));
+    yield* readTree(root, {
+      nodes: (top) => this.nodes(top, options),
+      list: (filter) => this.list(filter, options),
+      find: (one) => this.get(one, options).catch(nullIfUnknown),
+    });
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Trees of delegations: read level by level, and nested. */
 import type { Delegation, DelegationFilter } from "../schema/delegation.ts";
+import type { Tree } from "../schema/tree.ts";
 
 /** One delegation of a tree. */
 export interface Branch {
@@ -8,24 +9,41 @@ export interface Branch {
   readonly depth: number;
 }
 
+/** How a tree is read. */
+interface Reads {
+  readonly nodes: (id: string) => Promise<Tree>;
+  readonly list: (filter: DelegationFilter) => AsyncIterable<Delegation>;
+  /** Null: it was deleted. */
+  readonly find: (id: string) => Promise<Delegation | null>;
+}
+
 /**
  * A delegation and its descendants: parents before their children, the oldest of a level first. Limit: not a snapshot; a
- * delegation that you may not see is left out with everything below it.
+ * delegation that you may not read is left out, but not what you may read below it.
  */
 export async function* readTree(
   root: Delegation,
-  list: (filter: DelegationFilter) => AsyncIterable<Delegation>,
+  { nodes, list, find }: Reads,
 ): AsyncGenerator<Branch, void> {
+  const known = (await nodes(root.id)).nodes;
   yield { delegation: root, depth: 0 };
   let parents = [root.id];
   for (let depth = 1; parents.length > 0; depth += 1) {
     const level: string[] = [];
     for (const parent_id of parents) {
       const children: Delegation[] = [];
-      // The list is newest first.
       for await (const child of list({ parent_id })) children.push(child);
-      for (const delegation of children.reverse()) {
-        level.push(delegation.id);
+      const listed = new Set(children.map(({ id }) => id));
+      // A list has only what the caller delegated or works on.
+      const others = known.filter((node) => node.parent_id === parent_id && !listed.has(node.id));
+      for (const { id, readable } of others) {
+        level.push(id);
+        const delegation = readable ? await find(id) : null;
+        if (delegation) children.push(delegation);
+      }
+      children.sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
+      for (const delegation of children) {
+        if (listed.has(delegation.id)) level.push(delegation.id);
         yield { delegation, depth };
       }
     }

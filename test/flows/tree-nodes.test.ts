@@ -50,7 +50,7 @@ test("who delegated the root sees each part's agent and state, others only what 
 });
 
 test("an agent's setting decides whether the contents of its part are shown", async () => {
-  const { alice, bob, smith, part, detail, treeOf } = await setup();
+  const { url, alice, bob, smith, root, part, detail, treeOf } = await setup();
   expect((await alice.get(part)).body.code).toBe("delegation_not_found");
   expect((await alice.call("GET", `/v1/delegations/${part}/events`)).body.code).toBe("delegation_not_found");
   await smith.call("PATCH", "/v1/agents/smith", { tree_reads: "contents" });
@@ -62,6 +62,13 @@ test("an agent's setting decides whether the contents of its part are shown", as
     ["scout", true],
     ["smith", true],
     ["other", false],
+  ]);
+  const read = [];
+  for await (const { delegation, depth } of new Delegator({ url, token: alice.token }).tree(root))
+    read.push([depth, delegation.target]);
+  expect(read).toEqual([
+    [0, "scout"],
+    [1, "smith"],
   ]);
   // It may read, and no more.
   expect((await alice.cancel(part)).body.code).toBe("forbidden");
