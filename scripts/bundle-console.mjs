@@ -21,7 +21,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 230_000 };
  * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
- * the page sends), the texts of limits, the checks of budgets, of usage and of the schemas that agents ask with, and the clients' proxies, batches,
+ * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage and of the schemas that agents ask with, and the clients' proxies, batches,
  * bulk changes, inbox, waits and nodes of trees.
  */
 const lean = {
@@ -85,7 +85,9 @@ const lean = {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });
       return {
         contents:
-          path === LIMITS_FILE ? await valuesOnly(code) : droppable(withoutReasons(await withNumbers(code))),
+          path === LIMITS_FILE
+            ? await valuesOnly(code)
+            : droppable(withoutActions(withoutReasons(await withNumbers(code)))),
         loader: "js",
       };
     });
@@ -170,6 +172,10 @@ const withoutReasons = (code) =>
     /(\.regex\(\s*(?:[A-Z_]+|\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*)),\s*"[^"\n]*"\s*\)/g,
     "$1)",
   );
+
+/** Leaves out the list of audited actions: the words for them are with the log, which is loaded later. */
+const withoutActions = (code) =>
+  code.replace(/(const auditActionSchema = )z\.enum\(\[[^\]]*\]\)/, "$1z.string()");
 
 /** Each schema becomes a call without side effects, so that esbuild drops those that the page does not use. */
 function droppable(code) {

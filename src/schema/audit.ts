@@ -1,5 +1,5 @@
 /**
- * The audit log: who changed tokens, sessions and agents, decided about proposed actions, erased delegations, or acted in
+ * The audit log: who changed tokens, sessions, agents and schedules, decided about proposed actions, erased delegations, or acted in
  * bulk. Limit: no reads, and nothing else about single delegations, which have events.
  */
 import * as z from "zod";
@@ -21,6 +21,12 @@ export const auditActionSchema = z.enum([
   "delegation.erase",
   "delegations.cancel",
   "delegations.redrive",
+  "schedule.create",
+  "schedule.update",
+  "schedule.pause",
+  "schedule.resume",
+  "schedule.run",
+  "schedule.delete",
 ]);
 export type AuditAction = z.infer<typeof auditActionSchema>;
 
@@ -33,7 +39,7 @@ export const auditEntrySchema = z.strictObject({
   by: principalSchema,
   /** What was done. */
   action: auditActionSchema,
-  /** The agent, or the id of the token, session or delegation. */
+  /** The agent, or the id of the token, session, delegation or schedule. */
   subject: z.string(),
   /** More about it, depending on the action. */
   details: jsonObjectSchema,
@@ -44,7 +50,7 @@ export type AuditEntry = z.infer<typeof auditEntrySchema>;
 export const auditFilterSchema = z.strictObject({
   /** Only this action. */
   action: auditActionSchema.optional(),
-  /** Only about this agent, or the token, session or delegation with this id. */
+  /** Only about this agent, or the token, session, delegation or schedule with this id. */
   subject: z.string().min(1).max(256).optional(),
   /** Only what this principal did. */
   by: principalSchema.optional(),

@@ -369,13 +369,13 @@ export const LIMITS = {
   audit_entries: limit(
     10_000,
     "entries",
-    "in the audit log by the operator, and as many of decisions and by all others together; then the principal with the most loses its oldest",
+    "in the audit log by the operator, and as many of decisions, about schedules and by all others together; then the principal with the most loses its oldest",
     null,
   ),
   audit_share: limit(
     1_000,
     "entries",
-    "in the audit log by one principal about sessions, as many about decisions, and as many about the rest; the oldest of them are dropped",
+    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, and as many about the rest; the oldest of them are dropped",
     null,
   ),
   audit_entry_bytes: limit(

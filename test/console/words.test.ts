@@ -144,13 +144,20 @@ test("durations are in the largest unit that says them exactly, and keep their s
 });
 
 test("the log can be narrowed, and sign-ins are no changes", () => {
-  const actions = ["session.create", "token.revoke", "agent.pause", "delegations.cancel"] as const;
+  const actions = [
+    "session.create",
+    "token.revoke",
+    "agent.pause",
+    "delegations.cancel",
+    "schedule.run",
+  ] as const;
   const of = (kind: Kind) => actions.filter((action) => isOfKind({ action }, kind));
   expect(KINDS.map(([kind]) => of(kind).join())).toEqual([
-    "token.revoke,agent.pause,delegations.cancel",
+    "token.revoke,agent.pause,delegations.cancel,schedule.run",
     "agent.pause",
     "token.revoke",
     "delegations.cancel",
+    "schedule.run",
     "session.create",
     actions.join(),
   ]);
@@ -215,6 +222,7 @@ test("the audit log says whose token was created and revoked", () => {
     { action: "delegations.cancel", subject: "coder", by: "operator", details: { count: 2 } },
     { action: "delegation.erase", subject: "dlg_0123456789abcdef", by: "operator", details: {} },
     { action: "agent.pause", subject: "coder", by: "operator", details: {} },
+    { action: "schedule.run", subject: "sch_0123456789abcdef", by: "operator", details: {} },
   ] as const;
   const owners = ownersOf(log);
   expect(log.map((entry) => Object.values(auditText(entry, owners)).join(" ").trim())).toEqual([
@@ -226,6 +234,7 @@ test("the audit log says whose token was created and revoked", () => {
     "canceled 2 delegations of coder",
     "erased the delegation …89abcdef",
     "paused the agent coder",
+    "ran the schedule …89abcdef",
   ]);
 });
 

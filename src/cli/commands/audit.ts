@@ -76,7 +76,7 @@ export function addAudit(program: Command, { host }: Cli): void {
   const audit = program
     .command("audit")
     .description(
-      "list the audit log, newest first: changes to tokens, sessions and agents, decisions about proposed actions, erasures and bulk operations (operator only)",
+      "list the audit log, newest first: changes to tokens, sessions, agents and schedules, decisions about proposed actions, erasures and bulk operations (operator only)",
     )
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, or this id of a token, session or delegation")

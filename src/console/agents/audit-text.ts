@@ -17,6 +17,12 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
   "delegation.erase": "erased the delegation",
   "delegations.cancel": "canceled",
   "delegations.redrive": "repeated",
+  "schedule.create": "created the schedule",
+  "schedule.update": "changed the schedule",
+  "schedule.pause": "paused the schedule",
+  "schedule.resume": "resumed the schedule",
+  "schedule.run": "ran the schedule",
+  "schedule.delete": "deleted the schedule",
 };
 
 /** What the log can be narrowed to. Sign-ins are the most, and the least telling. */
@@ -25,6 +31,7 @@ export const KINDS = [
   ["agents", "Agents"],
   ["tokens", "Tokens"],
   ["delegations", "Delegations"],
+  ["schedules", "Schedules"],
   ["sign-ins", "Sign-ins"],
   ["all", "Everything"],
 ] as const;
@@ -83,6 +90,12 @@ export function auditText(
     case "delegation.decide":
       return { what: whatWas(details), whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     case "delegation.erase":
+    case "schedule.create":
+    case "schedule.update":
+    case "schedule.pause":
+    case "schedule.resume":
+    case "schedule.run":
+    case "schedule.delete":
       return { what, whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     default:
       return { what, whom: names.get(subject) ?? subject };

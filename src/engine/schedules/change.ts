@@ -12,6 +12,7 @@ import { lowerPriority, type Principal, requireDelegator, toPrincipal } from "..
 import type { Identity } from "../access/revocations.ts";
 import { check } from "../delegations/delegate.ts";
 import { bodyHash, requireKey } from "../delegations/idempotency.ts";
+import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { type Advances, findTick, liveOf, submitRun } from "./advance.ts";
 import { requireCalendar } from "./check.ts";
 import { LATE_MS } from "./plan.ts";
@@ -27,6 +28,8 @@ import {
 
 const ID_LENGTH = 26;
 
+type Changes = Advances & AuditWriter;
+
 export interface Creator {
   readonly principal: Principal;
   readonly identity: Identity;
@@ -35,7 +38,7 @@ export interface Creator {
 
 /** Returns whether an earlier request with the same key created it. */
 export async function createSchedule(
-  broker: Advances,
+  broker: Changes,
   { principal, identity, idempotencyKey }: Creator,
   request: ScheduleRequest,
   /** The delegation without defaults. */
@@ -71,6 +74,8 @@ export async function createSchedule(
   if (!found) throw noSchedule(id);
   const schedule = requireBody(found.schedule, body);
   await broker.schedules.setWakes(schedule);
+  if (made === "created")
+    await audit(broker, principal, "schedule.create", id, { target: request.delegation.target });
   return { schedule, replayed: made === "exists" };
 }
 
@@ -101,9 +106,10 @@ function textOf(settings: Settings): string {
 
 /** Repeats the change while others change the schedule at the same time. */
 async function change(
-  broker: Advances,
+  broker: Changes,
   principal: Principal,
   id: string,
+  action: "schedule.update" | "schedule.pause" | "schedule.resume",
   next: (found: ScheduleAt) => Promise<ScheduleChange> | ScheduleChange,
 ): Promise<StoredSchedule> {
   for (;;) {
@@ -113,6 +119,7 @@ async function change(
     if (!(await broker.schedules.store.exchange(found.schedule, changed))) continue;
     const after = await findSchedule(broker, principal, id, "change it");
     await broker.schedules.setWakes(after.schedule);
+    await audit(broker, principal, action, id, { owner: after.schedule.owner });
     return after.schedule;
   }
 }
@@ -125,19 +132,19 @@ const dueOf = (
   isActive: boolean,
 ): number | null => (schedule.pending ? now : isActive ? dueAfter(settings, last) : null);
 
-export const pauseSchedule = (broker: Advances, principal: Principal, id: string): Promise<StoredSchedule> =>
-  change(broker, principal, id, (found) => ({
+export const pauseSchedule = (broker: Changes, principal: Principal, id: string): Promise<StoredSchedule> =>
+  change(broker, principal, id, "schedule.pause", (found) => ({
     fields: { state: "paused", problem: "" },
     due: dueOf(found, found.schedule.settings, found.schedule.last, false),
   }));
 
 /** It continues from now, without the ticks in between; and from now on, this token stands for its owner. */
 export const resumeSchedule = (
-  broker: Advances,
+  broker: Changes,
   { principal, identity }: Creator,
   id: string,
 ): Promise<StoredSchedule> =>
-  change(broker, principal, id, async (found) => {
+  change(broker, principal, id, "schedule.resume", async (found) => {
     const { settings, state } = found.schedule;
     const last = state === "active" ? found.schedule.last : found.now;
     const fields = { state: "active", problem: "", last, token: identity.token_id ?? "" };
@@ -158,14 +165,14 @@ async function lateTick(broker: Advances, { schedule, now }: ScheduleAt): Promis
 
 /** A changed calendar counts from now. */
 export const patchSchedule = (
-  broker: Advances,
+  broker: Changes,
   principal: Principal,
   id: string,
   patch: SchedulePatch,
   /** The new delegation without defaults. */
   delegation: Record<string, unknown> | undefined,
 ): Promise<StoredSchedule> =>
-  change(broker, principal, id, async (found) => {
+  change(broker, principal, id, "schedule.update", async (found) => {
     const { schedule, now } = found;
     const before = schedule.settings;
     const request = merged(before, delegation === undefined ? patch : { ...patch, delegation });
@@ -202,15 +209,17 @@ const isSameCalendar = (one: Settings, other: Settings): boolean =>
   CALENDAR.every((name) => one[name] === other[name]);
 
 /** Safe to repeat. A tick that is being made may still be made. */
-export async function deleteSchedule(broker: Advances, principal: Principal, id: string): Promise<void> {
+export async function deleteSchedule(broker: Changes, principal: Principal, id: string): Promise<void> {
   const { schedule } = await findSchedule(broker, principal, id, "delete it");
-  await broker.schedules.store.delete(id, schedule.owner);
+  const { owner } = schedule;
+  const deleted = await broker.schedules.store.delete(id, owner);
   await broker.schedules.removeWakes(id);
+  if (deleted) await audit(broker, principal, "schedule.delete", id, { owner });
 }
 
 /** Delegates at once, outside the calendar, also while it is paused; the overlap does not matter. */
 export async function runSchedule(
-  broker: Advances,
+  broker: Changes,
   { principal, idempotencyKey }: Creator,
   id: string,
 ): Promise<StoredRun> {
@@ -231,6 +240,8 @@ export async function runSchedule(
     const due = dueOf(found, settings, last, state === "active");
     const live = [...(await liveOf(broker, manual_run)), delegation_id];
     const fields = { manual_run: live.slice(-LIMITS.schedule_runs.value).join(" ") };
-    if (await store.exchange(found.schedule, { fields, due, run })) return run;
+    if (!(await store.exchange(found.schedule, { fields, due, run }))) continue;
+    await audit(broker, principal, "schedule.run", id, { owner: schedule.owner, delegation_id });
+    return run;
   }
 }

@@ -23,8 +23,8 @@ const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
 /** The entries of a stream that a filtered list reads at once. */
 const SCAN = 1_000;
 /**
- * The operator's entries have a stream of their own, so that others cannot push them out. Decisions, which may be many, are
- * in the other stream, also the operator's.
+ * The operator's entries have a stream of their own, so that others cannot push them out. Decisions and changes of schedules,
+ * which may be many, are in the other stream, also the operator's.
  */
 const STREAMS = [keys.audit, keys.auditOthers] as const;
 
@@ -52,7 +52,8 @@ export function auditArgs(
 ): { readonly stream: string; readonly args: readonly [string, string, string, string] } {
   const json = JSON.stringify(details);
   const isLarge = Buffer.byteLength(json) > LIMITS.audit_entry_bytes.value;
-  const stream = by.kind === "operator" && action !== "delegation.decide" ? STREAMS[0] : STREAMS[1];
+  const mayBeMany = action === "delegation.decide" || action.startsWith("schedule.");
+  const stream = by.kind === "operator" && !mayBeMany ? STREAMS[0] : STREAMS[1];
   return { stream, args: [by.text, action, subject, isLarge ? '{"truncated":true}' : json] };
 }
 

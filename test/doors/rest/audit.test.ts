@@ -129,16 +129,18 @@ test("decisions have a share of their own, and the operator's are not among its 
   const { gateway, page, redis } = await setup();
   const before = await redis.xlen(keys.audit);
   for (const by of [OPERATOR, SCOUT]) await audit(gateway.broker, by, "delegation.decide", "decided");
+  await audit(gateway.broker, OPERATOR, "schedule.run", "ran");
   await audit(gateway.broker, SCOUT, "agent.update", "changed");
   expect(await redis.xlen(keys.audit)).toBe(before);
   expect(await redis.zrange(`${OTHERS}:shares`, "0", "-1")).toEqual([
     "agent:scout|decisions",
     "agent:scout|rest",
     "operator|decisions",
+    "operator|schedules",
   ]);
   await audit(gateway.broker, OPERATOR, "agent.pause", "paused");
   const subjects = (await page("?by=operator")).entries.map(({ subject }) => subject);
-  expect(subjects).toEqual(["paused", "decided"]);
+  expect(subjects).toEqual(["paused", "ran", "decided"]);
 });
 
 test("a principal cannot push out the entries of another, nor its own changes by sessions", async () => {

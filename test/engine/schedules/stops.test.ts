@@ -1,4 +1,4 @@
-/** A schedule that stops while a tick waits, keys that are repeated, tokens with a limit, and one that cannot be read. */
+/** A schedule that stops while a tick waits, keys that are repeated, tokens with a limit, one that cannot be read, and the audit log. */
 import { expect, test } from "vitest";
 import { keys } from "../../../src/redis/keys.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
@@ -124,4 +124,28 @@ test("schedules that cannot be read keep no others waiting", async () => {
   await forward(3600);
   expect(await runs(id)).toMatchObject([{ skipped: null }]);
   expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+});
+
+test("the audit log has who changed, paused, ran and deleted a schedule, each once", async () => {
+  const { create, alice, admin } = await setup();
+  const { id } = await create();
+  const path = `/v1/schedules/${id}`;
+  await alice.call("PATCH", path, { name: "nightly" });
+  await admin.call("POST", `${path}/pause`);
+  await admin.call("POST", `${path}/resume`);
+  const key = { "idempotency-key": "once" };
+  const { body: run } = await alice.call("POST", `${path}/run`, undefined, key);
+  await alice.call("POST", `${path}/run`, undefined, key);
+  await admin.call("DELETE", path);
+  const { entries } = (await admin.call("GET", `/v1/audit?subject=${id}`)).body;
+  const owner = "caller:alice";
+  const shown = ({ action, by, details }: Record<string, unknown>) => [action, by, details];
+  expect(entries.map(shown)).toEqual([
+    ["schedule.delete", "operator", { owner }],
+    ["schedule.run", owner, { owner, delegation_id: run.delegation_id }],
+    ["schedule.resume", "operator", { owner }],
+    ["schedule.pause", "operator", { owner }],
+    ["schedule.update", owner, { owner }],
+    ["schedule.create", owner, { target: "scout" }],
+  ]);
 });
