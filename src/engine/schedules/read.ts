@@ -9,7 +9,7 @@ import { nextTimes } from "./check.ts";
 import type { ScheduleAt } from "./store.ts";
 import type { StoredRun, StoredSchedule } from "./stored-schedule.ts";
 
-type Needs = Pick<Broker, "schedules">;
+type Needs = Pick<Broker, "agents" | "schedules">;
 
 /** How many of its newest runs a schedule shows. */
 const LAST_RUNS = 5;
@@ -21,18 +21,23 @@ export const noSchedule = (id: string): ErrandError =>
 
 /** For a stranger it does not exist. `what`: what only its owner and the operator may do. */
 export async function findSchedule(
-  { schedules }: Needs,
+  broker: Needs,
   principal: Principal,
   id: string,
   what: string | null = null,
 ): Promise<ScheduleAt> {
-  const found = await schedules.store.find(id);
+  const stored = await broker.schedules.store.find(id);
+  const found = stored && (await isOfEarlier(broker, principal, stored)) ? null : stored;
   const isOwner = principal.kind === "operator" || found?.schedule.owner === principal.text;
   if (!found || !(isOwner || seesAll(principal))) throw noSchedule(id);
   if (!isOwner && what !== null)
     throw new ErrandError("forbidden", `Only the owner of the schedule and the operator may ${what}.`);
   return found;
 }
+
+/** Whether a deleted agent of the same name created it, for example while it was being deleted. */
+const isOfEarlier = async ({ agents }: Needs, { kind, name }: Principal, { schedule }: ScheduleAt) =>
+  kind === "agent" && schedule.created_at < (await agents.since(name));
 
 export async function describeSchedule(broker: Needs, principal: Principal, id: string): Promise<Schedule> {
   return describe(broker, await findSchedule(broker, principal, id));
@@ -88,7 +93,7 @@ export async function listSchedules(
   let bytes = 0;
   for (const id of ids.slice(0, limit)) {
     const found = await broker.schedules.store.find(id);
-    if (!found) continue;
+    if (!found || (await isOfEarlier(broker, principal, found))) continue;
     const schedule = await describe(broker, found);
     bytes += JSON.stringify(schedule).length;
     if (bytes > LIMITS.page_bytes.value && schedules.length > 0)

@@ -1,4 +1,4 @@
-/** A schedule that stops while a tick waits, keys that are repeated, tokens with a limit, one that cannot be read, and the audit log. */
+/** A schedule that stops while a tick waits, keys that are repeated, tokens with a limit, one that cannot be read, those of deleted agents, and the audit log. */
 import { expect, test } from "vitest";
 import { keys } from "../../../src/redis/keys.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
@@ -148,4 +148,22 @@ test("the audit log has who changed, paused, ran and deleted a schedule, each on
     ["schedule.update", owner, { owner }],
     ["schedule.create", owner, { target: "scout" }],
   ]);
+});
+
+test("a new agent does not see a schedule of a deleted one of its name", async () => {
+  const { admin, url, redis } = await setup();
+  await admin.agent("lead");
+  const lead = await as(url, "agent:lead");
+  const body = { every_seconds: 3600, delegation: TASK };
+  const { id } = (await lead.call("POST", "/v1/schedules", body)).body;
+  const stored = await redis.hgetall(keys.schedule(id));
+  await admin.call("DELETE", "/v1/agents/lead?force=true");
+  // As if it was created while the agent was being deleted.
+  await redis.hset(keys.schedule(id), stored);
+  await redis.zadd(keys.schedulesOf("agent:lead"), 1, id);
+  await admin.agent("lead");
+  const renewed = await as(url, "agent:lead");
+  expect((await renewed.call("GET", `/v1/schedules/${id}`)).body.code).toBe("not_found");
+  expect((await renewed.call("GET", "/v1/schedules")).body.schedules).toEqual([]);
+  expect((await renewed.call("POST", `/v1/schedules/${id}/run`)).body.code).toBe("not_found");
 });
