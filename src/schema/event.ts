@@ -337,6 +337,11 @@ export const failedEventSchema = z.object({
   by: principalSchema.optional(),
   /** The id of the question that expired unanswered, or whose answer denied a larger budget. */
   interrupt_id: z.string().optional(),
+  /** By which way a larger budget was denied, as in the event `answered`. */
+  via: answeredEventSchema.shape.via,
+  /** The answer that denied a larger budget, by `request_id`. */
+  answers: answeredEventSchema.shape.answers.optional(),
+  ...shownAnswerShape,
   /** The number of the attempt, from 1. */
   attempt,
 });

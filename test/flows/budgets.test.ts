@@ -163,6 +163,11 @@ test("a denial fails the tree, and its repeat is the same answer", async () => {
     const denied = await alice.answer(root.id, interrupt.id, { decision: "deny" });
     expect(denied.body).toMatchObject({ state: "failed", error: { code: "budget_exceeded" } });
   }
+  const events = await eventsOf(
+    { events: (id, query) => api.call("GET", `/v1/delegations/${id}/events${query}`) },
+    root.id,
+  );
+  expect(events.at(-1)).toMatchObject({ by: "caller:alice", via: "rest", decision: "deny" });
   // Nothing may go on without a budget.
   for (const { id } of [middle, leaf]) await until(async () => (await api.get(id)).body.state === "canceled");
   const settled = (await alice.call("GET", "/v1/answers")).body.answers[0];

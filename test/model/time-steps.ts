@@ -30,7 +30,7 @@ const away = step<{ via: number; units: number }>({
   },
 });
 
-async function sweepBoth(model: Model, real: Real, via: number): Promise<void> {
+export async function sweepBoth(model: Model, real: Real, via: number): Promise<void> {
   await real.sweep(via);
   model.sweep();
   for (const item of model.items) await real.check(item, model);

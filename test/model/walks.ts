@@ -10,6 +10,7 @@ import { awaitSteps } from "./await-steps.ts";
 import { delegations, delegatorSteps } from "./delegator-steps.ts";
 import { pushSteps } from "./push-steps.ts";
 import { Real } from "./real.ts";
+import { spendSteps } from "./spend-steps.ts";
 import { timeSteps } from "./time-steps.ts";
 
 const { MODEL_SEED, MODEL_PATH, MODEL_REPLAY } = process.env;
@@ -61,9 +62,14 @@ export const patienceMs = (runs: number): number => 180_000 + runs * 4_000;
 /** Walks until a walk fails. From 60 walks on, every move and error code must occur. */
 export async function walks(runs: number): Promise<void> {
   const real = await Real.start();
-  const steps = [...delegatorSteps, ...agentSteps, ...awaitSteps, ...timeSteps, ...pushSteps].flatMap(
-    ([often, one]) => Array.from({ length: often }, () => one),
-  );
+  const steps = [
+    ...delegatorSteps,
+    ...agentSteps,
+    ...awaitSteps,
+    ...timeSteps,
+    ...pushSteps,
+    ...spendSteps,
+  ].flatMap(([often, one]) => Array.from({ length: often }, () => one));
   // Starts with work, because a walk without any soon ends.
   const starts = fc.array(fc.oneof(delegations, leases), { minLength: 4, maxLength: STARTS });
   const walks = fc.commands(steps, {
