@@ -141,6 +141,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("unchecked") }),
   live.extend({ kind: z.literal("ticket") }),
   live.extend({ kind: z.literal("not_ready"), ready_at: z.number() }),
+  /** More was used than its budget allows: the sweep stops it, or asks for a larger budget. */
+  live.extend({ kind: z.literal("over_budget") }),
   /** It waits in the line of its conversation; of the move `admit`: or was admitted before. */
   live.extend({ kind: z.literal("behind") }),
   base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),

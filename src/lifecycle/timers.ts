@@ -98,7 +98,7 @@ export const TIMERS = [
     if: "fails_over_budget",
     does: "exceed",
     code: "budget_exceeded",
-    doc: "More was used than its budget allows, and the time that its worker had to end by itself is over.",
+    doc: "More was used than its budget allows, and no worker has it, or the time that its worker had to end by itself is over.",
   },
   {
     at: "stop_at",

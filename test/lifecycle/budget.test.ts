@@ -123,6 +123,51 @@ test("its time counts from the first lease", async () => {
   expect(await due()).toMatchObject({ move: "exceed" });
 });
 
+test.each([
+  [false, { move: "exceed", state: "failed" }],
+  [true, { move: "ask_budget", state: "input_required" }],
+] as const)("its time ends while no worker has it, at once (asks: %s)", async (asks, expected) => {
+  const { id, move, due, shown, clock } = await budgeted({ seconds: 60 }, { asks });
+  await move("lease", id);
+  await move("await", id);
+  await move("follow_up", id);
+  clock.offset_ms = 59_000;
+  // It looks which children have ended.
+  expect((await due()).kind).toBe("pending");
+  clock.offset_ms = 60_500;
+  expect(await due()).toMatchObject({ kind: "ok", ...expected });
+  expect((await shown()).budget).toMatchObject({ exceeded: true });
+  expect((await shown()).budget).not.toHaveProperty("stops_at");
+});
+
+test("a worker that gives it back gives back its time to end", async () => {
+  for (const end of ["await", "release", "retry", "interrupt"] as const) {
+    const { id, move, due, report, clock } = await budgeted({ tokens: 10 });
+    await move("lease", id);
+    await report({ input_tokens: 11 });
+    expect(await due()).toMatchObject({ move: "overrun" });
+    await move(end, id);
+    if (end === "await") await move("follow_up", id);
+    clock.offset_ms = 1;
+    expect([end, await due()]).toMatchObject([end, { kind: "ok", move: "exceed" }]);
+  }
+});
+
+test("nobody gets a lease while the budget is exceeded", async () => {
+  const { id, move, due, spend } = await budgeted({ tokens: 10 });
+  await move("lease", id);
+  await move("await", id);
+  await move("follow_up", id);
+  await spend("dlg_0_child", "11 0 1");
+  expect((await move("child_ended", id)).kind).toBe("ok");
+  expect(await move("resume", id, { child_id: "dlg_0_other" })).toMatchObject({
+    kind: "ok",
+    state: "submitted",
+  });
+  expect((await move("lease", id)).kind).toBe("over_budget");
+  expect(await due()).toMatchObject({ kind: "ok", move: "exceed", state: "failed" });
+});
+
 test("reports of children count once, whatever their order", async () => {
   const { budget, spend } = await budgeted({ tokens: 1_000, cost: 5, currency: "USD" });
   const [first, second] = CHILDREN;

@@ -50,6 +50,19 @@ export function noted(budget: ModelBudget, now: number): void {
   Object.assign(budget, { overAt: null, stopAt: Math.max(budget.stopAt ?? 0, now + GRACE) });
 }
 
+/** Only a worker that has it gets some time. */
+export function dropped(budget: ModelBudget | null, now: number): void {
+  if (budget?.stopAt != null) budget.stopAt = budget.overAt ?? Math.min(budget.stopAt, now);
+}
+
+export function reclaimed(budget: ModelBudget | null): void {
+  if (budget?.overAt != null) budget.stopAt = budget.overAt + GRACE;
+}
+
+/** Nobody gets it. */
+export const isStopped = (budget: ModelBudget | null, now: number): boolean =>
+  budget !== null && budget.stopAt !== null && now >= budget.stopAt;
+
 /** The broker's question; `version`: of its event. */
 export function budgetQuestion(item: Item, budget: ModelBudget, version: number): AskedQuestion {
   const used = usedBy(item);

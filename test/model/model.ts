@@ -6,7 +6,7 @@
 import { ASKED, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { budgetQuestion, dueOfBudget, judgeBudget, noted } from "./budgets.ts";
+import { budgetQuestion, dropped, dueOfBudget, isStopped, judgeBudget, noted, reclaimed } from "./budgets.ts";
 import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
 
 /** Seconds. Time moves in whole units; durations are `n × UNIT + THIRD`. */
@@ -194,6 +194,7 @@ export class Model {
       item.ends.set(item.fence, move.lease_lost_reason);
       item.lastLease = item.lease;
       item.lease = null;
+      dropped(item.budget, this.now);
       item.lapsed = move.reclaimable ? item.fence : null;
     }
     if (item.state !== before) item.open = null;
@@ -336,7 +337,8 @@ export class Model {
     const { paused, maxWorking } = this.agent(agent);
     if (paused || (maxWorking !== null && this.#count(agent, "working") >= maxWorking)) return [];
     const ready = this.items.filter(
-      ({ target, state, queued }) => target === agent && state === "submitted" && queued,
+      ({ target, state, queued, budget }) =>
+        target === agent && state === "submitted" && queued && !isStopped(budget, this.now),
     );
     const best = Math.min(...ready.map(rank));
     const next = ready.filter((item) => rank(item) === best);
@@ -426,6 +428,7 @@ export class Model {
 
   #reclaim(item: Item): void {
     item.lease = item.lastLease;
+    reclaimed(item.budget);
     item.lapsed = null;
     item.behind = null;
     item.ends.delete(item.fence);

@@ -62,6 +62,8 @@ function guard_state()
     local ready_at = cmd.worker_id == (record.kept_for or record.worker_id) and record.ready_at or ticket_at()
     if now < ready_at then return { kind = 'not_ready', ready_at = ready_at } end
   end
+  -- The sweep stops it soon.
+  if rule.needs_in_budget and record.stop_at and now >= record.stop_at then return { kind = 'over_budget' } end
   -- A take checks this before it takes the ticket.
   local why = rule.needs_not_blocked and not cmd.take and blocked()
   if why then return { kind = 'blocked', why = why } end

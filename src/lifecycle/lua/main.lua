@@ -91,7 +91,7 @@ function change()
   if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
   if rule.queue == 'ticket' then number_ticket() end
   if rule.queue == 'raise_ticket' then raise_ticket() end
-  if record.budget and (counts_spending() or move == 'overrun' or from ~= record.state) then change_budget() end
+  if record.budget and (counts_spending() or move == 'overrun' or from ~= record.state or rule.lease == 'drop') then change_budget() end
   if finishes then finish() end
   if record.callbacks and rule.event then add_pending() end
 end

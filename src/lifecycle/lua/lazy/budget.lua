@@ -18,22 +18,37 @@ function asks_over_budget() return string.find(record.budget, '"on_budget":"ask"
 function counts_spending() return cmd.usage or rule.lease == 'grant' or move == 'spend' end
 
 function change_budget()
-  local b = read_budget()
+  local b, changed = read_budget(), true
   if move == 'overrun' then
     b.exceeded = true
     record.over_at = nil
     record.stop_at = math.max(record.stop_at or 0, now + LIMITS.budget_grace_ms)
     show('budget', shown_budget(b))
+  elseif move == 'exceed' then
+    b.exceeded = true
   elseif move == 'ask_budget' then
+    b.exceeded = true
     record.over_at, record.stop_at = nil, nil
     -- A later lease must not take the wait for one that has ended.
     if from == 'awaiting_children' then store('awaits', '') end
   elseif move == 'answer' and asks_for_budget(cmd.interrupt_id) then
     raise_budget(b)
-  elseif not counts_spending() or not count_spending(b) then
-    return
+  else
+    changed = counts_spending() and count_spending(b)
   end
-  record.budget = '{' .. shown_members(b) .. hidden_members(b) .. '}'
+  if changed then record.budget = '{' .. shown_members(b) .. hidden_members(b) .. '}' end
+  if record.stop_at then set_stop() end
+end
+
+-- Only a worker that has it gets some time; without one it stops at once.
+function set_stop()
+  if is_terminal(record.state) then
+    record.over_at, record.stop_at = nil, nil
+  elseif not record.lease_expires_at then
+    record.stop_at = record.over_at or math.min(record.stop_at, now)
+  elseif record.over_at then
+    record.stop_at = record.over_at + LIMITS.budget_grace_ms
+  end
 end
 
 -- Adds what the move uses to the sum; false if that is nothing.
@@ -90,10 +105,10 @@ function start_time(b, from)
   b.from = from
   if not (b.limit and b.limit.seconds) then return end
   record.over_at = from + math.floor(b.limit.seconds * 1000)
-  record.stop_at = record.over_at + LIMITS.budget_grace_ms
+  record.stop_at = record.over_at
 end
 
--- Notes that the sum exceeds the limit. A worker that has it gets some time.
+-- Notes that the sum exceeds the limit.
 function judge_budget(b)
   if not b.limit or b.exceeded and not is_terminal(record.state) then return end
   local names = exceeded_amounts(b)
@@ -102,8 +117,7 @@ function judge_budget(b)
   if #names == 0 then return end
   b.exceeded = true
   if is_terminal(record.state) then return stop_tree() end
-  record.over_at = now
-  record.stop_at = now + (record.lease_expires_at and LIMITS.budget_grace_ms or 0)
+  record.over_at, record.stop_at = now, now
 end
 
 -- The most that a limit may be; schema/budget.ts has the same.
