@@ -110,8 +110,10 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       });
     }
     case "usage_currency": {
-      const { currency } = outcome;
-      const reason = `must be ${currency}, as in earlier reports of this delegation`;
+      const { currency, of_budget } = outcome;
+      const reason = of_budget
+        ? `must be ${currency}, as in the budget of this delegation or of one above it`
+        : `must be ${currency}, as in earlier reports of this delegation`;
       return new ErrandError("usage_currency", `usage.currency ${reason}.`, {
         ...about,
         details: { currency, issues: [{ path: "usage.currency", reason }] },

@@ -173,8 +173,12 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     before: z.number(),
     reported: z.number(),
   }),
-  /** The delegation's costs so far are in this currency. */
-  live.extend({ kind: z.literal("usage_currency"), currency: z.string() }),
+  /** The delegation's costs so far are in this currency; `of_budget`: a budget here or above is. */
+  live.extend({
+    kind: z.literal("usage_currency"),
+    currency: z.string(),
+    of_budget: z.boolean().optional(),
+  }),
   live.extend({ kind: z.literal("removed") }),
   /** Another gateway has taken over the pending deliveries, or made them. */
   live.extend({ kind: z.literal("taken_over") }),

@@ -64,7 +64,12 @@ test.each([1, 7])(
     });
     const used = { tokens: 500, cost: 0.8, currency: "USD", attempts: 2 };
     expect(await budget(middle.id)).toEqual({ of: root.id, used });
-    expect((await leaf.report({ cost: 1, currency: "EUR" })).body.code).toBe("usage_currency");
+    expect((await leaf.report({ cost: 1, currency: "EUR" })).body).toMatchObject({
+      code: "usage_currency",
+      details: {
+        issues: [{ reason: "must be USD, as in the budget of this delegation or of one above it" }],
+      },
+    });
 
     const waiting = lead.heartbeat(root.lease, { wait_seconds: 20 });
     await leaf.report({ input_tokens: 301 });
@@ -124,8 +129,11 @@ test("a parent that waits for its parts is asked for, and an answer raises the b
     interrupt: { requests: [{ action: { name: "raise_budget" } }] },
   });
   const { id: question } = asked.interrupt;
-  const low = await alice.answer(root.id, question, { decision: "approve", data: { tokens: 149 } });
-  expect(low.body.code).toBe("invalid_request");
+  for (const data of [{ tokens: 149 }, { tokens: 150 }, {}]) {
+    const low = await alice.answer(root.id, question, { decision: "approve", data });
+    expect([low.status, low.body.code]).toEqual([400, "invalid_request"]);
+    expect(low.body.details.issues).toMatchObject([{ path: "data.tokens" }]);
+  }
   const other = await alice.answer(root.id, question, { decision: "approve", data: { cost: 1 } });
   expect(other.body.code).toBe("invalid_request");
   const raised = await alice.answer(root.id, question, { decision: "approve", data: { tokens: 500 } });

@@ -94,6 +94,7 @@ test("attempts and costs count, each to its limit", async () => {
   expect(await report({ cost: 1, currency: "EUR" })).toMatchObject({
     kind: "usage_currency",
     currency: "USD",
+    of_budget: true,
   });
 });
 
@@ -220,7 +221,8 @@ test("with on_budget ask, the broker asks, and an approval raises the budget", a
       }),
       schema: {
         type: "object",
-        properties: { tokens: { type: "integer", minimum: 250, maximum: 1e12 } },
+        properties: { tokens: { type: "integer", minimum: 251, maximum: 1e12 } },
+        required: ["tokens"],
         additionalProperties: false,
       },
       action: { name: "raise_budget", arguments: { tokens: 400 } },
@@ -251,6 +253,7 @@ test("the question allows only amounts that a budget can have, and proposes none
   const { interrupt } = await shown();
   const [{ action, schema }] = interrupt.requests;
   expect(action.arguments).toEqual({ attempts: 1_000_000 });
+  expect(schema.required).toEqual(["attempts"]);
   expect(schema.properties).toEqual({
     tokens: { type: "integer", minimum: 1, maximum: 1e12 },
     cost: { type: "number", exclusiveMinimum: 0, maximum: 1e12 },

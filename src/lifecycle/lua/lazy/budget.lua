@@ -166,11 +166,12 @@ function asks_for_budget(interrupt_id) return string.sub(interrupt_id, 1, 11) ==
 -- The broker's question for a larger budget: an action to approve, whose arguments can be edited. It proposes to double the limit until it exceeds the use.
 function word_question()
   local b = read_budget()
-  local names, proposed, list = exceeded_amounts(b), {}, {}
+  local names, proposed, list, over, required = exceeded_amounts(b), {}, {}, {}, {}
   -- The worker has the time after which it asks.
   if #names == 0 then names = { 'seconds' } end
   for i, name in ipairs(names) do
     local limit, used = b.limit[name], used_amount(b, name)
+    over[name], required[i] = true, quoted(name)
     local more = limit
     repeat more = 2 * more until more > used
     proposed[i] = quoted(name) .. ':' .. amount_text(name == 'tokens' and name or 'cost', math.min(more, largest(name)))
@@ -181,9 +182,9 @@ function word_question()
   for _, name in ipairs(budgeted()) do
     if b.limit[name] then
       local is_count, used = name == 'tokens' or name == 'attempts', used_amount(b, name)
-      -- No limit is 0.
-      local least = (used > 0 or is_count) and '"minimum":' .. amount_text(is_count and 'tokens' or 'cost', math.max(used, is_count and 1 or 0))
-        or '"exclusiveMinimum":0'
+      -- More than is used, so that it is not asked for again at once; what is not exceeded may stay, and the attempt goes on.
+      local least = (used == 0 or over[name]) and not is_count and '"exclusiveMinimum":' .. amount_text('cost', used)
+        or '"minimum":' .. amount_text(is_count and 'tokens' or 'cost', math.max(used + (over[name] and name == 'tokens' and 1 or 0), is_count and 1 or 0))
       properties[#properties + 1] = quoted(name) .. ':{"type":"' .. (is_count and 'integer' or 'number') .. '",' .. least ..
         ',"maximum":' .. digits(largest(name)) .. '}'
     end
@@ -194,7 +195,7 @@ function word_question()
   cmd.fence, cmd.to, cmd.interrupt_id = record.fence, 'input_required', id
   cmd.interrupt = '{"id":"' .. id .. '","kind":"input","requests":[{"request_id":"budget","message":' .. message ..
     ',"schema":{"type":"object","properties":{' .. table.concat(properties, ',') ..
-    '},"additionalProperties":false},"action":{"name":"raise_budget","arguments":{' .. table.concat(proposed, ',') ..
+    '},"required":[' .. table.concat(required, ',') .. '],"additionalProperties":false},"action":{"name":"raise_budget","arguments":{' .. table.concat(proposed, ',') ..
     '}},"edit":true}]}'
   argv[3] = message
 end

@@ -16,7 +16,7 @@ function guard_usage()
   report.stored = cjson.decode(redis.call('HGET', key, 'usage') or '{"attempts":[]}')
   local currency = report.total.currency or (record.budget and read_budget().currency)
   if currency and report.currency and report.currency ~= currency then
-    return { kind = 'usage_currency', currency = currency }
+    return { kind = 'usage_currency', currency = currency, of_budget = record.budget and read_budget().currency ~= nil or nil }
   end
   if report.cost then report.cost = tonumber(amount_text('cost', report.cost)) end
   local attempts = report.stored.attempts
