@@ -95,11 +95,15 @@ export interface Work {
   readonly budget: BudgetShown | undefined;
   /**
    * Aborts when more was used than the budget of this delegation allows, with an {@link OverBudgetError}. The handler then
-   * has until `budget.stops_at`, 30 seconds, to return what it has: after that {@link Work.signal} aborts.
+   * has until `budget.stops_at`, 30 seconds, to return what it has: after that {@link Work.signal} aborts. It may be aborted
+   * when the run begins, so ask it, too: a listener is then never called.
    *
    * @example
    * ```ts
-   * work.overBudget.addEventListener("abort", () => (isEnough = true));
+   * for (const page of pages) {
+   *   if (work.overBudget.aborted) break;
+   *   await read(page);
+   * }
    * ```
    */
   readonly overBudget: AbortSignal;

@@ -4,9 +4,9 @@
  */
 import * as z from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
+import { isBudgetQuestion } from "../schema/budget.ts";
 import { givenAnswersSchema } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
-import { isBudgetQuestion } from "./stored-budget.ts";
 import { type StoredDelegation, toFields } from "./stored-delegation.ts";
 
 const historySchema = z.array(messageSchema);

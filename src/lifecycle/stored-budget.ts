@@ -52,7 +52,3 @@ export function budgetOf(budget: string, stop_at: number | null | undefined): Bu
   const { currency: _hidden, begun: _begun, from: _from, ...shown } = parse(budget);
   return { ...shown, ...(typeof stop_at === "number" && { stops_at: toInstant(stop_at) }) };
 }
-
-/** Whether the broker asks this question, for a larger budget. */
-export const isBudgetQuestion = (interrupt_id: unknown): boolean =>
-  typeof interrupt_id === "string" && interrupt_id.startsWith("int_budget_");

@@ -104,3 +104,7 @@ export const budgetShownSchema = z.strictObject({
 });
 /** The budget of a delegation, and what its tree has used. */
 export type BudgetShown = z.infer<typeof budgetShownSchema>;
+
+/** Whether the broker asks this question, for a larger budget. */
+export const isBudgetQuestion = (interrupt_id: unknown): boolean =>
+  typeof interrupt_id === "string" && interrupt_id.startsWith("int_budget_");

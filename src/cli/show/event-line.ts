@@ -1,6 +1,7 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { budgetText } from "../../client/budget-text.ts";
 import { durationText } from "../../client/words.ts";
+import { isBudgetQuestion } from "../../schema/budget.ts";
 import { changeTexts } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { AnsweredEvent, AwaitingEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
@@ -78,7 +79,10 @@ function statusWords(event: StatusEvent): Words {
       return ["progress", done !== undefined && `${done}/${total ?? "?"}`, message && quoted(message)];
     }
     case "interrupted":
-      return ["asks", quoted(questionText(event.interrupt))];
+      return [
+        isBudgetQuestion(event.interrupt.id) ? "the broker asks" : "asks",
+        quoted(questionText(event.interrupt)),
+      ];
     case "answered":
       return ["answered", ...answered(event)];
     case "over_budget":

@@ -2,6 +2,7 @@
 import { budgetText } from "../../client/budget-text.ts";
 import { durationText, largestUnit } from "../../client/words.ts";
 import { textOf } from "../../schema/a2a.ts";
+import { isBudgetQuestion } from "../../schema/budget.ts";
 import type { DelegationError, Progress } from "../../schema/delegation.ts";
 import type {
   AnsweredEvent,
@@ -88,7 +89,7 @@ function statusWords(event: StatusEvent): string {
     case "artifact":
       return `sent the artifact ${sentText(event)}`;
     case "interrupted":
-      return `${event.target} asked: ${quoted(questionText(event.interrupt))}`;
+      return `${isBudgetQuestion(event.interrupt.id) ? "the broker" : event.target} asked: ${quoted(questionText(event.interrupt))}`;
     case "parked":
       return `${event.target} no longer waits; the answer starts it again`;
     case "answered":

@@ -40,3 +40,16 @@ test("an answer says by whom, how it was decided, and how it begins", () => {
     "answered by approver:ann (secret)",
   );
 });
+
+test("a question says whether the agent asks, or the broker", () => {
+  const requests = [
+    { request_id: "r", message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "More?" }] } },
+  ];
+  const asked = (id: string) =>
+    eventWith({
+      ...{ id: "1-0", seq: 3, state: "input_required", status: "interrupted" },
+      interrupt: { id, kind: "input", requests, raised_at: WAITING.retry_at, expires_at: WAITING.retry_at },
+    });
+  expect(eventLine(asked("int_budget_3"), COLOURLESS)).toContain('  the broker asks "More?"');
+  expect(eventLine(asked("int_5f3a"), COLOURLESS)).toContain('  asks "More?"');
+});
