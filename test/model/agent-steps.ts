@@ -189,7 +189,8 @@ const interrupt = step<{
     const before = again ? likely.map((fits) => model.leases.findLast(fits)).find(Boolean) : undefined;
     const held = before ?? pickLease(model, pick);
     const { item, fence } = held;
-    const { kind, shape } = before?.item.questions.at(-1) ?? asked;
+    // The agent does not ask the broker's question.
+    const { kind, shape } = before?.item.questions.findLast((one) => one.shape !== "budget") ?? asked;
     const caller = principal(model, by, held);
     const body = { kind, ...QUESTIONS[shape] };
     const text = JSON.stringify(body);
