@@ -261,6 +261,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const detail = page.locator(".inbox-detail");
     const { press } = await restOn(page, detail.locator("button[name=approve]"));
     await page.context().setOffline(true);
+    // Until then, the stream may still bring what follows.
+    await until(async () => {
+      await pass(page, 1);
+      return page.getByText("Reconnecting").isVisible();
+    });
     await asking.ask({ seconds: 100 });
     await asking.answer(one);
     await press();
