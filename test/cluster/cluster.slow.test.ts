@@ -122,6 +122,7 @@ function load(url: string, agent: string) {
   const finished = new Set<string>();
   const odd: unknown[] = [];
   let isStopped = false;
+  let isAllSent = false;
   const checked = async (call: () => Promise<Answer>) => {
     const answer = await call();
     // A lease may be lost: its grant was not replicated, or it expired during the outage.
@@ -140,7 +141,8 @@ function load(url: string, agent: string) {
     }
   };
   const work = async () => {
-    while (!isStopped || finished.size < sent.size) {
+    // A request that was on its way at the stop still adds work.
+    while (!isAllSent || finished.size < sent.size) {
       const { body } = await checked(() => api.lease(agent, { wait_seconds: 0.2, lease_seconds: 5 }));
       for (const { lease_id, delegation } of body?.leases ?? []) {
         const { status } = await checked(() => api.reply(lease_id));
@@ -148,7 +150,10 @@ function load(url: string, agent: string) {
       }
     }
   };
-  const done = Promise.all([send(), send(), work(), work()]);
+  const sending = Promise.all([send(), send()]).then(() => {
+    isAllSent = true;
+  });
+  const done = Promise.all([sending, work(), work()]);
   // After a failed test the gateway is gone.
   done.catch(() => {});
   const stop = () => {
