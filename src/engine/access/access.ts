@@ -60,6 +60,12 @@ export function requireDelegator(principal: Principal): void {
 export const matchesPattern = (principal: Principal, pattern: string): boolean =>
   pattern === "*" || pattern === principal.text || pattern === `${principal.kind}:*`;
 
+/** Whether it delegated this, or is the agent that this is for. */
+export const isParty = (
+  { text, kind, name }: Principal,
+  { delegator, target }: { readonly delegator: string; readonly target: string },
+): boolean => delegator === text || (kind === "agent" && name === target);
+
 /** False for a principal that has nothing to do with the delegation: for it, the delegation does not exist. */
 export async function canSee(
   { agents }: { readonly agents: Pick<AgentStore, "since"> },
@@ -67,9 +73,7 @@ export async function canSee(
   record: Readable<"delegator" | "target" | "created_at">,
 ): Promise<boolean> {
   if (seesAll(principal)) return true;
-  const concerned =
-    record.get("delegator") === principal.text ||
-    (principal.kind === "agent" && principal.name === record.get("target"));
+  const concerned = isParty(principal, { delegator: record.get("delegator"), target: record.get("target") });
   if (!concerned || principal.kind !== "agent") return concerned;
   // An older delegation belongs to a deleted agent of the same name.
   return record.get("created_at") >= (await agents.since(principal.name));

@@ -11,7 +11,7 @@ import { currentPositions, type Watched, watch } from "../../events/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
-import { type Principal, seesAll } from "../access/access.ts";
+import { isParty, type Principal, seesAll } from "../access/access.ts";
 import type { Broker, BulkReads, Reads, Records } from "../broker.ts";
 import { read } from "../delegations/read.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
@@ -45,14 +45,14 @@ export async function subscribe(
   });
   const record =
     filter.delegation_id === undefined ? null : await read(broker, principal, filter.delegation_id);
-  const isItsOwn = (delegator: string, target: string) =>
-    delegator === principal.text || `agent:${target}` === principal.text;
-  if (record && !isItsOwn(record.get("delegator"), record.get("target"))) return of(record.get("delegator"));
+  if (record) {
+    const [delegator, target] = [record.get("delegator"), record.get("target")];
+    if (!isParty(principal, { delegator, target })) return of(delegator);
+  }
   if (!seesAll(principal)) {
     const since = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
     // The feed also has what was delegated further below its own work; `treeEvents` shows that.
-    const matches = ({ delegator, target, created_at }: Entry) =>
-      created_at >= since && isItsOwn(delegator, target);
+    const matches = (entry: Entry) => entry.created_at >= since && isParty(principal, entry);
     return of(principal.text, { matches });
   }
   if (filter.delegator !== undefined) return of(filter.delegator);

@@ -12,7 +12,7 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
-import { type Principal, seesAll } from "../access/access.ts";
+import { isParty, type Principal, seesAll } from "../access/access.ts";
 import type { BulkReads, Reads } from "../broker.ts";
 import { read } from "../delegations/read.ts";
 import { type Streams, sourcesOf } from "./subscribe.ts";
@@ -70,13 +70,11 @@ export async function* treeEvents(
     principal: leads ? root.get("delegator") : principal.text,
   };
   const since = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
-  const isOwn = ({ delegator, target }: Entry) =>
-    delegator === principal.text || `agent:${target}` === principal.text;
   const shows = (entry: Entry) =>
     rootOf(entry) === root.id &&
     !UNCHANGING.has(entry.status) &&
     entry.created_at >= since &&
-    (leads || isOwn(entry));
+    (leads || isParty(principal, entry));
   const watched = watch({
     ...sourcesOf(broker, broker.bulk),
     source,
