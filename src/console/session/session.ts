@@ -133,7 +133,10 @@ const storedSession = {
   clear(id: string): void {
     if (storedSession.read()?.id === id) localStorage.removeItem(KEY);
   },
-  /** Calls back with the id of the session when another tab signs out, or signs in with another session. */
+  /**
+   * Calls back with the id of the session when another tab signs out, or signs in with another session. A page that was just
+   * loaded may also hear of what its tab wrote before.
+   */
   onReplaced: (listener: (id: string | undefined, isCleared: boolean) => void): void =>
     addEventListener("storage", ({ key, oldValue, newValue }) => {
       if (key === KEY) listener(parse(oldValue)?.id, newValue === null);
@@ -148,8 +151,17 @@ function parse(text: string | null): StoredSession | null {
   }
 }
 
+/** Whose drafts this tab keeps. */
+function ownerOfDrafts(): string | undefined {
+  try {
+    return z.object({ session: z.string() }).parse(JSON.parse(sessionStorage.getItem(DRAFTS) ?? "")).session;
+  } catch {
+    return undefined;
+  }
+}
+
 storedSession.onReplaced((id, isCleared) => {
   // Also while this tab waits for the broker, and shows nobody as signed in.
-  if (!session.value || session.value.id === id) sessionStorage.removeItem(DRAFTS);
+  if (storedSession.read()?.id !== ownerOfDrafts()) sessionStorage.removeItem(DRAFTS);
   if (session.value?.id === id) stayOut(isCleared ? null : REPLACED);
 });
