@@ -133,6 +133,9 @@ export const agUiPropsSchema = z
     start_within_seconds: settings.start_within_seconds,
     max_attempts: settings.max_attempts,
     parent_id: settings.parent_id,
+    children_on_failure: settings.children_on_failure.unwrap().optional(),
+    budget: settings.budget,
+    on_budget: settings.on_budget,
     callback: settings.callback,
   })
   .refine(

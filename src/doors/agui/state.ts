@@ -46,8 +46,9 @@ export function stateOf(
   delegation: Delegation,
   presence: Presence,
 ): Record<string, unknown> {
-  const { id, target, attempt, max_attempts, interrupt, artifacts, error, created_at, deadline_at, usage } =
+  const { id, target, attempt, max_attempts, interrupt, artifacts, error, created_at, deadline_at } =
     delegation;
+  const { usage, budget } = delegation;
   const shared = typeof state === "object" && state !== null && !Array.isArray(state) ? state : {};
   const errand = {
     ...{ delegation_id: id, agent: target, state: delegation.state, attempt, max_attempts },
@@ -55,6 +56,7 @@ export function stateOf(
     ...(interrupt && { interrupt }),
     ...(error && { error }),
     ...(usage && { usage: usage.total }),
+    ...(budget && { budget }),
     artifacts: artifacts.map((artifact) => artifactState(id, artifact)),
   };
   return { ...shared, errand };

@@ -44,6 +44,10 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
     "Its workers could not work, for example because a provider refuses them. Call discover_agents for another agent, or tell the user; then delegate_task again if you still need the work.",
   deadline_exceeded: "Call delegate_task again with a longer ttl_seconds if you still need the work.",
   interrupt_expired: "Call delegate_task again, and answer its question sooner with answer_task.",
+  budget_exceeded:
+    "It used more than its budget, which check_task_status shows. Call delegate_task again with a larger budget or smaller work, if the user wants that.",
+  budget_exhausted:
+    "The budget for this day or month is used up. Do not retry before details.resets_at; tell the user, or pick another agent with discover_agents.",
   not_picked_up:
     "No worker took it in time. Call discover_agents for an agent that is online, then delegate_task again.",
   rejected: "Change the work, or call delegate_task with another agent.",

@@ -7,6 +7,7 @@ import { cancel } from "../../engine/delegations/cancel.ts";
 import { toDelegation } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { answeredParts, answerPart } from "../../engine/questions/answer-parts.ts";
+import { isBudgetQuestion } from "../../schema/budget.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
 import { truncate } from "../../schema/text.ts";
@@ -24,6 +25,7 @@ const INPUT_POLL_MS = 3_000;
 /** Failures decided by the broker, not by the agent. */
 const BROKER_FAILURES = [
   "attempts_exhausted",
+  "budget_exceeded",
   "worker_unavailable",
   "deadline_exceeded",
   "interrupt_expired",
@@ -59,7 +61,10 @@ function ttlMs(broker: Broker, { created_at, deadline_at, finished_at }: Delegat
 function statusMessageOf(delegation: Delegation): string {
   const { error, interrupt } = delegation;
   if (error !== null) return truncate(`${error.code}: ${error.message}`, 1024);
-  if (interrupt !== null) return `${delegation.target} asks a question`;
+  if (interrupt !== null)
+    return isBudgetQuestion(interrupt.id)
+      ? "the broker asks for a larger budget"
+      : `${delegation.target} asks a question`;
   return isTerminal(delegation.state) ? `${delegation.target} is done` : progressLine(delegation);
 }
 

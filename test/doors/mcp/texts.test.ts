@@ -8,7 +8,7 @@ import { ERRORS } from "../../../src/schema/errors.ts";
 
 const properties = (schema: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(Object(schema.properties));
-const ofErrors = ["retry_after_seconds", "message_id", "kept_bytes"];
+const ofErrors = ["retry_after_seconds", "message_id", "kept_bytes", "resets_at"];
 const ofWork = ["confirm_by"];
 
 test("texts for models name only tools, arguments and fields that exist", () => {

@@ -158,6 +158,7 @@ function errandMetadata({
   interrupt,
   error,
   usage,
+  budget,
 }: Delegation): Metadata {
   return {
     ...camelMembers({
@@ -167,6 +168,7 @@ function errandMetadata({
       ...(progress && { progress }),
       ...(error && { error }),
       ...(usage && { usage: usage.total }),
+      ...(budget && { budget }),
     }),
     ...(interrupt && { interrupt: toInterruptJson(interrupt) }),
   };

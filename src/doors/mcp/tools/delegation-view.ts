@@ -7,6 +7,7 @@ import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { preview } from "../../../engine/delegations/preview.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../../schema/a2a.ts";
+import { budgetShownSchema, isBudgetQuestion } from "../../../schema/budget.ts";
 import { actionSchema, type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { usageSumSchema } from "../../../schema/usage.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
@@ -60,6 +61,8 @@ export const delegationViewShape = {
   progress: progressSchema,
   /** What the work has used, as far as its workers reported it. */
   usage: usageSumSchema,
+  /** How much it and everything under it may use, and has used. */
+  budget: budgetShownSchema,
   question: questionSchema,
   reply: contentViewSchema,
   artifacts: z.array(contentViewSchema.extend({ artifact_id: z.string(), name: z.string().optional() })),
@@ -123,6 +126,8 @@ export function toolErrorOf(delegation: Delegation, bytes = ERROR_BYTES): ToolEr
 function nextStep({ state, interrupt }: Delegation, isCut: boolean): string {
   if (interrupt !== null) {
     const first = isCut ? "The question is cut: call check_task_status with full: true first. " : "";
+    if (isBudgetQuestion(interrupt.id))
+      return `${first}The broker asks for a larger budget: call approve_or_deny with the interrupt_id for the proposed amounts, or answer_task with decision approve and other amounts as data; deny ends it.`;
     return `${first}The agent waits for an answer: call answer_task with the interrupt_id (or approve_or_deny for a yes-or-no question), then check_task_status with wait_seconds.`;
   }
   if (!isTerminal(state)) {
@@ -176,6 +181,7 @@ export function toDelegationView(
     updated_at: delegation.updated_at,
     ...(progress !== null && { progress }),
     ...(delegation.usage && { usage: delegation.usage.total }),
+    ...(delegation.budget && { budget: delegation.budget }),
     ...(question && { question }),
     ...(reply && { reply }),
     ...(artifacts.length > 0 && { artifacts }),
@@ -198,9 +204,10 @@ export function progressLine({ state, target, progress, attempt }: Delegation): 
 /** The view as text. */
 export function viewToText(summary: DelegationView): string {
   const { delegation_id, agent, state, progress, question, reply, artifacts, error, next } = summary;
-  const { artifacts_omitted } = summary;
+  const { artifacts_omitted, budget } = summary;
   const lines = [`Delegation ${delegation_id} to ${agent}: ${state}.`];
   if (state === "working" && progress) lines.push(`Progress: ${JSON.stringify(progress)}`);
+  if (budget) lines.push(`Budget: ${JSON.stringify(budget)}`);
   if (question) {
     lines.push(`Question (interrupt_id ${question.interrupt_id}, expires ${question.expires_at}):`);
     for (const { request_id, text, options, schema, action, edit, truncated } of question.requests) {
