@@ -265,7 +265,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // The browser may tell a page late what its tab wrote before the reload: that is no sign-out.
     await page.evaluate(() => {
       const key = "errand-session";
-      dispatchEvent(new StorageEvent("storage", { key, oldValue: null, newValue: localStorage.getItem(key) }));
+      dispatchEvent(
+        new StorageEvent("storage", { key, oldValue: null, newValue: localStorage.getItem(key) }),
+      );
     });
     expect(await page.evaluate("sessionStorage.length")).toBe(1);
     const other = await context.newPage();
