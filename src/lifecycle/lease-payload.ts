@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
-import { isBudgetQuestion } from "../schema/budget.ts";
+import { isBudgetQuestion } from "../schema/budget-question.ts";
 import { givenAnswersSchema } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
 import { type StoredDelegation, toFields } from "./stored-delegation.ts";

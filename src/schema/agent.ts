@@ -3,7 +3,7 @@
  * Limit: the URL of a push agent is visible to the agent and the operator only, its credentials to nobody.
  */
 import * as z from "zod";
-import { periodBudgetsSchema } from "./budget.ts";
+import { periodBudgetsPatchSchema, periodBudgetsSchema } from "./budget.ts";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
 import { riskRuleSchema } from "./risk.ts";
@@ -265,7 +265,7 @@ export const agentPatchSchema = z.strictObject({
   /** For how many seconds the next delegations of a conversation are kept for its last worker; null: not at all. */
   sticky_seconds: stickySecondsSchema.nullish(),
   /** Changes to what the agent may use by `day` and by `month`; null: no budgets. Only the operator changes it. */
-  budgets: periodBudgetsSchema.nullish(),
+  budgets: periodBudgetsPatchSchema.nullish(),
 });
 /** Changes to an agent's settings. */
 export type AgentPatch = z.input<typeof agentPatchSchema>;

@@ -49,6 +49,23 @@ export const periodBudgetsSchema = z
 /** Budgets by day and month. */
 export type PeriodBudgets = z.output<typeof periodBudgetsSchema>;
 
+const periodPatchSchema = z.strictObject({
+  /** Input and output tokens together; null: any number. */
+  tokens: z.int().min(1).max(1e12).nullish(),
+  /** In `currency`; null: any cost. */
+  cost: z.number().positive().max(1e12).nullish(),
+  /** The currency of the cost; null with it. */
+  currency: currencySchema.nullish(),
+});
+
+/** Changes to budgets by day and month: what is left out stays. */
+export const periodBudgetsPatchSchema = z.strictObject({
+  /** From midnight to midnight, UTC; null: no such budget. */
+  day: periodPatchSchema.nullish(),
+  /** A month of the calendar, UTC; null: no such budget. */
+  month: periodPatchSchema.nullish(),
+});
+
 const periodBudgetShownSchema = z.strictObject({
   /** What may be used. */
   limit: periodBudgetSchema,
@@ -104,7 +121,3 @@ export const budgetShownSchema = z.strictObject({
 });
 /** The budget of a delegation, and what its tree has used. */
 export type BudgetShown = z.infer<typeof budgetShownSchema>;
-
-/** Whether the broker asks this question, for a larger budget. */
-export const isBudgetQuestion = (interrupt_id: unknown): boolean =>
-  typeof interrupt_id === "string" && interrupt_id.startsWith("int_budget_");

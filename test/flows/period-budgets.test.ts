@@ -86,5 +86,13 @@ test("only the operator changes budgets; others do not see them, and an agent ke
   }
   const less = await api.call("PATCH", "/v1/agents/scout", { budgets: { day: { tokens: 7 } } });
   expect(less.body.budgets).toEqual({ ...budgets, day: { tokens: 7 } });
+  const patched = async (change: object) =>
+    (await api.call("PATCH", "/v1/agents/scout", { budgets: change })).body;
+  expect((await patched({ day: { tokens: null, cost: 2, currency: "USD" } })).budgets).toEqual({
+    ...budgets,
+    day: { cost: 2, currency: "USD" },
+  });
+  expect((await patched({ day: { cost: null } })).details.issues[0].path).toBe("budgets");
+  expect((await patched({ day: null })).budgets).toEqual({ month: budgets.month });
   expect((await api.call("PATCH", "/v1/agents/scout", { budgets: null })).body).not.toHaveProperty("budgets");
 });

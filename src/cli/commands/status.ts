@@ -1,5 +1,6 @@
 /** `errand status`: one screen about the broker, its agents and what waits for you. */
 import type { Command } from "commander";
+import { usedText } from "../../client/period-budgets.ts";
 import { durationText, largestUnit } from "../../client/words.ts";
 import type { Stats } from "../../schema/stats.ts";
 import type { GatewayStatus, RedisStatus } from "../../schema/status.ts";
@@ -7,7 +8,6 @@ import { type Cli, connectToRead, examples, type GlobalOptions } from "../contex
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
-import { usedText } from "../show/period-budgets.ts";
 import { questionText } from "../show/questions.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";

@@ -1,6 +1,7 @@
 /** `errand token`: creates, lists and revokes tokens. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
+import { periodsText } from "../../client/period-budgets.ts";
 import type { PeriodBudgets } from "../../schema/budget.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
@@ -9,7 +10,6 @@ import { periodBudget } from "../input/budget.ts";
 import { duration } from "../input/duration.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { note, print, printJson } from "../show/output.ts";
-import { periodsText } from "../show/period-budgets.ts";
 import { localTime } from "../show/time.ts";
 
 export function addToken(program: Command, cli: Cli): void {

@@ -1,9 +1,9 @@
 /** An agent as text for a person: its presence, its work and its limits. */
+import { limitText } from "../../client/period-budgets.ts";
 import { durationText, largestUnit, pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
-import { limitText } from "./period-budgets.ts";
 import { wrapWidth } from "./terminal-width.ts";
 import { wrapRows } from "./text.ts";
 import { localTime } from "./time.ts";

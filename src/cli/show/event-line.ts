@@ -1,7 +1,7 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { budgetText } from "../../client/budget-text.ts";
 import { durationText } from "../../client/words.ts";
-import { isBudgetQuestion } from "../../schema/budget.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { changeTexts } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { AnsweredEvent, AwaitingEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";

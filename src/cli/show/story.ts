@@ -2,7 +2,7 @@
 import { budgetText } from "../../client/budget-text.ts";
 import { durationText, largestUnit } from "../../client/words.ts";
 import { textOf } from "../../schema/a2a.ts";
-import { isBudgetQuestion } from "../../schema/budget.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import type { DelegationError, Progress } from "../../schema/delegation.ts";
 import type {
   AnsweredEvent,

@@ -1,3 +1,4 @@
+import { periodsText } from "../../client/period-budgets.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { go, href, hrefOf } from "../app/route.ts";
 import { readAgents } from "../data/agents.ts";
@@ -54,6 +55,7 @@ export function AgentPage({ name }: { readonly name: string }) {
               </span>
             )}
           </p>
+          {value.budgets && <p class="dim">Its budget: {periodsText(value.budgets)}.</p>}
           <p class="parties">
             {mayDelegate.value && <a href={href("delegate", { target: name })}>Delegate to {name}</a>}
             <a href={href("find", { target: name })}>All its delegations</a>

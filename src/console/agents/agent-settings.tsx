@@ -4,6 +4,7 @@ import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
+import { BudgetFields, budgetsPatch } from "./budget-fields.tsx";
 import { inUnits, toSeconds, UNIT_NAMES } from "./duration.ts";
 
 interface Props {
@@ -118,6 +119,7 @@ export function AgentSettings({ agent, onChanged }: Props) {
           defaultValue={agent.priority_ageing_seconds === null ? "" : String(agent.priority_ageing_seconds)}
         />
       </label>
+      {isOperator.value && <BudgetFields budgets={agent.budgets} />}
       {LIMITS.map((limit) =>
         "seconds" in limit ? (
           <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
@@ -232,6 +234,7 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
     ...(ageing !== agent.priority_ageing_seconds && { priority_ageing_seconds: ageing }),
     ...(serial_by !== agent.serial_by && { serial_by }),
     ...(sticky_seconds !== agent.sticky_seconds && { sticky_seconds }),
+    ...(isOperator.value && budgetsPatch(agent.budgets, text)),
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
   };
 }

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { NewToken } from "../../client/admin.ts";
+import { periodsText } from "../../client/period-budgets.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { agents } from "../data/agents.ts";
 import { session } from "../session/session.ts";
@@ -69,6 +70,7 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
             , <Left until={expires_at} />
           </>
         )}
+        {token.budgets && `, budget: ${periodsText(token.budgets)}`}
         {token.max_priority !== undefined && `, priority at most ${token.max_priority}`}
       </span>
       <Confirm

@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import type { ListedDelegation } from "../data/listed.ts";
 import { mine } from "../needs/mine.ts";
-import { taskText } from "../ui/words.ts";
+import { askerOf, taskText } from "../ui/words.ts";
 import { wantsNotices } from "./notices.ts";
 import { go, hrefOf } from "./route.ts";
 
@@ -69,12 +69,12 @@ const notified = new Set<string>();
 
 function notify(questions: readonly ListedDelegation[]): void {
   for (const listed of questions) {
-    const { interrupt, target } = listed;
+    const { interrupt } = listed;
     if (!interrupt || notified.has(interrupt.id)) continue;
     notified.add(interrupt.id);
     if (!wantsNotices.value || !document.hidden) continue;
     // The same tag in several tabs shows one notification.
-    const notice = new Notification(`${target} asks`, { body: taskText(listed), tag: interrupt.id });
+    const notice = new Notification(`${askerOf(listed)} asks`, { body: taskText(listed), tag: interrupt.id });
     notice.onclick = () => {
       focus();
       go(hrefOf(listed.id));

@@ -10,6 +10,7 @@ import { Progress } from "./progress.tsx";
 import { Block, type BlockProps, blockOf, Ending } from "./talk-block.tsx";
 import {
   answersIn,
+  brokerIn,
   editOf,
   examine,
   noTalkEvents,
@@ -89,7 +90,8 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
     // The open question is shown below the conversation, with the form for its answer.
     if (open.has(messageId)) continue;
     const of = role === "ROLE_AGENT" ? talk.asked.get(messageId) : undefined;
-    const head = blockOf(one, delegation);
+    const given = blockOf(one, delegation);
+    const head = of?.by ? { ...given, author: of.by } : given;
     const approval = role === "ROLE_USER" && {
       proposal: proposalOf(one, talk),
       edit: () => editOf(one, talk),
@@ -98,7 +100,8 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
     const at = head.at ?? of?.at ?? null;
     add(`${messageId} ${index}`, { ...head, at, parts, asked: of, answer, isGiven, ...approval });
   }
-  if (interrupt) add("asks", { author: target, what: "asks", at: interrupt.raised_at, parts: [] });
+  const asker = interrupt && (brokerIn(interrupt.id) ?? target);
+  if (interrupt) add("asks", { author: asker, what: "asks", at: interrupt.raised_at, parts: [] });
   // The reply of completed work is in its head, and so is why other work ended.
   if (reply && hasContent(reply) && state !== "completed")
     add("reply", { author: target, what: "replied", at: finished_at, parts: reply.parts });

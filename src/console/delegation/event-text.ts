@@ -1,6 +1,7 @@
 /** The words for an event: what happened, when, and after which pause. */
 import * as z from "zod";
 import { changesByRequestSchema } from "../../schema/answered.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { changeTexts } from "../../schema/change-text.ts";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { AwaitingEvent, DelegationEvent, StreamEvent } from "../../schema/event.ts";
@@ -50,6 +51,8 @@ export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
   const { by, via, auto, decision, changes, attempt = 1 } = details;
   const { worker_id, reason, retry_at, progress, error, artifact } = details;
+  if (event.status === "interrupted" && isBudgetQuestion(event.interrupt.id))
+    return "the broker asked for a larger budget";
   if (event.status === "awaiting") return awaitingText(event.awaits);
   if (event.status === "resumed" && event.time_limit)
     return "queued again: its time to wait for parts is over";

@@ -3,6 +3,7 @@
  * question. The history has only a question's text.
  */
 import { isFollowUp, type Message } from "../../schema/a2a.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { type Change, changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
@@ -10,6 +11,8 @@ import type { DelegationEvent } from "../../schema/event.ts";
 export interface Asked extends Pick<Interrupt["requests"][number], "action"> {
   readonly options: readonly unknown[];
   readonly at: string;
+  /** Who asked; absent: the agent. */
+  readonly by?: string;
 }
 
 export interface TalkEvents {
@@ -61,6 +64,10 @@ export function schemaOf(
   return schemas.has(place) ? { schema: schemas.get(place) } : undefined;
 }
 
+/** The broker asks for a larger budget itself. Undefined: an agent asks. */
+export const brokerIn = (interrupt_id: string): string | undefined =>
+  isBudgetQuestion(interrupt_id) ? "The broker" : undefined;
+
 /** Examines the events that were added since the last call. */
 export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): void {
   for (const event of events.slice(talk.examined)) {
@@ -69,7 +76,8 @@ export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): v
     const { id, requests } = event.interrupt;
     for (const { message, request_id, schema, action, options = [] } of requests) {
       const place = placeOf(id, request_id);
-      talk.asked.set(message.messageId, { action, options, at: event.at });
+      const by = brokerIn(id);
+      talk.asked.set(message.messageId, { action, options, at: event.at, ...(by && { by }) });
       talk.questions.set(place, message.messageId);
       talk.schemas.set(place, schema);
       if (action) talk.proposed.set(place, action.arguments);

@@ -8,7 +8,7 @@ import type { Asked } from "../needs/rows.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
-import { plainTitle, taskText } from "../ui/words.ts";
+import { askerOf, plainTitle, taskText } from "../ui/words.ts";
 import { RiskMark } from "./risk.tsx";
 
 /** In characters; the row shows one line of it. */
@@ -26,7 +26,7 @@ interface Props {
 
 /** One question in the list: who asks, for whom, what, how risky it is, and the time left. */
 export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome, onSelect }: Props) {
-  const { target, interrupt } = listed;
+  const { interrupt } = listed;
   if (interrupt === null) return null;
   const given = pending.get(id);
   return (
@@ -40,7 +40,7 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
       onFocus={onSelect}
     >
       <span class="ask-who">
-        <b>{target}</b> for {delegatorOf(listed)}
+        <b>{askerOf(listed)}</b> for {delegatorOf(listed)}
       </span>
       <RiskMark listed={listed} />
       {equals > 1 && <span class="ask-count">× {equals}</span>}

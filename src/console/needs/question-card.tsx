@@ -7,7 +7,7 @@ import { delegatorOf } from "../session/rights.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { taskText } from "../ui/words.ts";
+import { askerOf, taskText } from "../ui/words.ts";
 import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.tsx";
 import { type Note, pending } from "./outcomes.ts";
 
@@ -21,25 +21,26 @@ interface CardProps {
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
 export function QuestionCard({ listed, note, mark }: CardProps) {
-  const { id, target, delegator, interrupt } = listed;
+  const { id, delegator, interrupt } = listed;
   if (interrupt === null) return null;
   // "Asks for" would name whom it asks.
   const task = taskText(listed);
   const whom = delegatorOf(listed);
+  const asker = askerOf(listed);
   return (
     <article
       class={note ? "question over" : "question"}
       data-question={interrupt.id}
       data-row={id}
       tabIndex={-1}
-      aria-label={`${target}, working for ${whom}, asks: ${task}`}
+      aria-label={`${asker}, working for ${whom}, asks: ${task}`}
     >
       <header>
         {/* Several are selected where several are shown. */}
         {mark === undefined && <SelectQuestion interrupt={interrupt} task={task} />}
         <StateMark phase="asks" />
         <span class="question-who">
-          <b>{target}</b> for <span title={delegator}>{whom}</span>
+          <b>{asker}</b> for <span title={delegator}>{whom}</span>
         </span>
         {mark}
         <Age at={interrupt.raised_at} ago />

@@ -7,7 +7,7 @@ import { THEME_WORDS, THEMES, theme } from "../app/theme.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { isOperator, mayDelegate, seesAll } from "../session/rights.ts";
 import { signOut } from "../session/session.ts";
-import { STATE_WORDS, taskText } from "../ui/words.ts";
+import { askerOf, STATE_WORDS, taskText } from "../ui/words.ts";
 
 export interface Command {
   /** The same as long as it does the same. */
@@ -55,7 +55,7 @@ export const questionCommands = (questions: readonly ListedDelegation[]): readon
   questions.map((listed) => ({
     id: `question ${listed.interrupt?.id}`,
     title: taskText(listed),
-    note: `${listed.target} asks`,
+    note: `${askerOf(listed)} asks`,
     act: goTo(hrefOf(listed.id)),
   }));
 

@@ -1,6 +1,7 @@
 /** States, names and times as people say them. */
 import { largestUnit, nameOf, timeLeft } from "../../client/words.ts";
 import type { Message } from "../../schema/a2a.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import type { State } from "../../schema/delegation.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { TASK_END, taskEnd } from "../data/task-end.ts";
@@ -33,6 +34,10 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
 };
 
 export { largestUnit, nameOf };
+
+/** Who asks: the agent, or for a larger budget the broker. */
+export const askerOf = ({ target, interrupt }: Pick<ListedDelegation, "target" | "interrupt">): string =>
+  isBudgetQuestion(interrupt?.id) ? `The broker, about ${target}` : target;
 
 /** What somebody did who decided so, or answered otherwise. */
 export const decided = (decision: unknown): string =>

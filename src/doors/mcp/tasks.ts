@@ -7,7 +7,7 @@ import { cancel } from "../../engine/delegations/cancel.ts";
 import { toDelegation } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { answeredParts, answerPart } from "../../engine/questions/answer-parts.ts";
-import { isBudgetQuestion } from "../../schema/budget.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
 import { truncate } from "../../schema/text.ts";

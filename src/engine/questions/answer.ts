@@ -10,7 +10,7 @@ import type { Command } from "../../lifecycle/command.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
 import type { AnswerWay, ChangesByRequest } from "../../schema/answered.ts";
-import { isBudgetQuestion } from "../../schema/budget.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";

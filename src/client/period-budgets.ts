@@ -1,6 +1,7 @@
 /** Budgets by day and month in words. */
-import { costText } from "../../client/usage.ts";
-import type { PeriodBudgets, PeriodBudgetsShown } from "../../schema/budget.ts";
+
+import type { PeriodBudgets, PeriodBudgetsShown } from "../schema/budget.ts";
+import { costText } from "./usage.ts";
 
 type Limit = NonNullable<PeriodBudgets["day"]>;
 

@@ -1,0 +1,67 @@
+/** The budgets of an agent by day and month, as fields of its settings. Empty fields: no budget. */
+import type { AgentPatch } from "../../schema/agent.ts";
+import type { PeriodBudgets } from "../../schema/budget.ts";
+
+const PERIODS = ["day", "month"] as const;
+
+export function BudgetFields({ budgets = {} }: { readonly budgets?: PeriodBudgets | undefined }) {
+  return PERIODS.map((period) => {
+    const { tokens, cost, currency } = budgets[period] ?? {};
+    const label = `Budget a ${period}`;
+    return (
+      <label key={period} class="wide">
+        <span>
+          {label} <small>tokens, and a cost with its currency; then new work is refused, UTC</small>
+        </span>
+        <span class="amounts">
+          <input
+            type="number"
+            name={`${period}_tokens`}
+            aria-label={`${label}: tokens`}
+            min={1}
+            placeholder="any tokens"
+            defaultValue={tokens === undefined ? "" : String(tokens)}
+          />
+          <input
+            type="number"
+            name={`${period}_cost`}
+            aria-label={`${label}: cost`}
+            min={0}
+            step="any"
+            placeholder="any cost"
+            defaultValue={cost === undefined ? "" : String(cost)}
+          />
+          <input
+            name={`${period}_currency`}
+            aria-label={`${label}: currency`}
+            pattern="[A-Za-z]{3}"
+            title="Three letters, for example USD"
+            placeholder="USD"
+            defaultValue={currency ?? ""}
+          />
+        </span>
+      </label>
+    );
+  });
+}
+
+/** The change of the fields; nothing if they are as before. The broker refuses what is no budget. */
+export function budgetsPatch(
+  before: PeriodBudgets = {},
+  text: (name: string) => string,
+): Pick<AgentPatch, "budgets"> {
+  const changes = PERIODS.flatMap((period) => {
+    const numberOf = (name: string) => Number(text(`${period}_${name}`)) || null;
+    const currency = text(`${period}_currency`).toUpperCase() || null;
+    const given = { tokens: numberOf("tokens"), cost: numberOf("cost"), currency };
+    const isEmpty = Object.values(given).every((one) => one === null);
+    return isEqual(given, before[period]) ? [] : [[period, isEmpty ? null : given] as const];
+  });
+  return changes.length === 0 ? {} : { budgets: Object.fromEntries(changes) };
+}
+
+const isEqual = (
+  given: Readonly<Record<"tokens" | "cost" | "currency", unknown>>,
+  before: PeriodBudgets["day"],
+): boolean =>
+  (["tokens", "cost", "currency"] as const).every((name) => given[name] === (before?.[name] ?? null));

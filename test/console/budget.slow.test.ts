@@ -1,0 +1,104 @@
+/** Budgets in the console: the broker's question for a larger one, what was used, and those of agents and tokens. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+
+const TASK = "Count all words";
+
+/** Work of `lead` that used more than its budget, so that the broker asks; and a page that shows it. */
+async function setup() {
+  const { url, clock, gateway } = await startBroker();
+  const api = client(url);
+  await api.agent("lead");
+  const body = { task: TASK, budget: { tokens: 100 }, on_budget: "ask" };
+  const { id } = (await api.delegate("lead", body)).body;
+  const [{ lease_id }] = (await api.lease("lead", { lease_seconds: 3_600 })).body.leases;
+  await api.heartbeat(lease_id, { usage: { input_tokens: 150 } });
+  await gateway.sweep.tick();
+  clock.offset_ms += 31_000;
+  await gateway.sweep.tick();
+  const page = await open(url);
+  const card = page.locator(".needs .question");
+  await card.getByText("The broker, about lead").waitFor();
+  await card.getByText("More than the budget is used: tokens 150 of 100. May it use more?").waitFor();
+  await card.getByText("raise_budget").waitFor();
+  const delegation = async () => (await api.get(id)).body;
+  return { url, api, id, page, card, delegation };
+}
+
+async function open(url: string, expected?: RegExp): Promise<Page> {
+  const { page } = await openTab(url, { movesClock: true, ...(expected && { expected }) });
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  return page;
+}
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("a person approves the proposed budget; the head and the events say what was used and who asked", async () => {
+    const { page, card, id, delegation } = await setup();
+    await showView(page, `#/live?open=${id}`);
+    const head = page.locator(".summary");
+    await head.getByText("More than its budget is used: 150 of 100 tokens, 1 attempt").waitFor();
+    await page.getByText("The broker asks").waitFor();
+    await showView(page, "#/live");
+    await card.getByRole("button", { name: "Approve" }).click();
+    await pass(page, 5);
+    await until(async () => (await delegation()).budget.limit.tokens === 200);
+    await showView(page, `#/live?open=${id}`);
+    await head.getByText("Used with its parts: 150 of 200 tokens, 1 attempt").waitFor();
+    await page.getByText("The broker asked").waitFor();
+    await showView(page, `#/live?tab=timeline&open=${id}`);
+    await page.getByText("the broker asked for a larger budget").waitFor();
+  });
+
+  test("a person edits the budget and approves", async () => {
+    const { page, card, delegation } = await setup();
+    await card.getByRole("button", { name: "Edit" }).click();
+    const field = card.getByLabel("tokens");
+    expect(await field.inputValue()).toBe("200");
+    await field.fill("120");
+    await card.getByRole("button", { name: "Approve" }).click();
+    expect((await delegation()).state).toBe("input_required");
+    await field.fill("500");
+    await card.getByRole("button", { name: "Approve with 1 change" }).click();
+    await pass(page, 5);
+    await until(async () => (await delegation()).budget.limit.tokens === 500);
+  });
+
+  test("a person denies it, which ends the work", async () => {
+    const { page, card, id, delegation } = await setup();
+    await card.getByRole("button", { name: "Deny" }).click();
+    await pass(page, 5);
+    await until(async () => (await delegation()).error?.code === "budget_exceeded");
+    await showView(page, `#/live?open=${id}`);
+    const why = page.getByRole("region", { name: "Why it failed" });
+    await why.getByText("budget_exceeded").waitFor();
+  });
+
+  test("an operator sees and changes the budgets of an agent, and sees those of a token", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("lead", { budgets: { day: { tokens: 2_000_000 } } });
+    await api.call("POST", "/v1/tokens", {
+      principal: "caller:ann",
+      budgets: { month: { cost: 20, currency: "USD" } },
+    });
+    const page = await open(url, /400 \(Bad Request\)/);
+    await showView(page, "#/agents?part=tokens");
+    await page.locator(".token", { hasText: "ann" }).getByText("budget: month 20 USD").waitFor();
+    await showView(page, "#/agents?name=lead");
+    await page.getByText("Its budget: day 2,000,000 tokens.").waitFor();
+    const field = (name: string) => page.getByLabel(name, { exact: true });
+    await field("Budget a month: cost").fill("50");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("a cost needs its currency").first().waitFor();
+    await field("Budget a month: currency").fill("usd");
+    await field("Budget a day: tokens").fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Its budget: month 50 USD.").waitFor();
+    const saved = (await api.call("GET", "/v1/agents/lead")).body.budgets;
+    expect(saved).toEqual({ month: { cost: 50, currency: "USD" } });
+  });
+});
