@@ -78,6 +78,13 @@ async function runStory(call: CallTool, work: CallTool): Promise<void> {
   });
   const status = await call("check_task_status", { delegation_id: two, full: true });
   expect(status).toMatchObject({ state: "canceled", task: "test" });
+  const nightly = { agent: "scout", task: "tidy up" };
+  const { schedule_id } = await call("manage_schedule", {
+    action: "create",
+    cron: "0 3 * * *",
+    delegation: nightly,
+  });
+  expect((await call("list_schedules", {})).schedules).toMatchObject([{ schedule_id, agent: "scout" }]);
   const listed = await call("list_tasks", { state: "failed" });
   expect(listed.tasks).toMatchObject([{ delegation_id: one, error: { message: "no such file" } }]);
 }

@@ -16,6 +16,8 @@ answer_task          ok     403    404    404    ok       403    ok       401
 approve_or_deny      ok     403    404    404    ok       403    ok       401
 send_follow_up       ok     403    404    404    ok       403    ok       401
 cancel_task          ok     403    404    404    ok       403    ok       401
+list_schedules       ok     ok     ok     ok     ok       ok     ok       401
+manage_schedule      ok     404    404    404    403      403    ok       401
 discover_agents      ok     ok     ok     ok     ok       ok     ok       401
 broker_health        ok     ok     ok     ok     ok       ok     ok       401
 poll_inbox           403    ok     403    403    403      403    ok       401
@@ -57,6 +59,10 @@ const NEEDS: Readonly<Record<string, Need>> = {
   approve_or_deny: asked({ decision: "deny" }),
   send_follow_up: { stage: "working", args: (subject) => ({ ...ofTask(subject), text: "more" }) },
   cancel_task: { stage: "working", args: ofTask },
+  manage_schedule: {
+    stage: "scheduled",
+    args: ({ schedule }) => ({ action: "change", schedule_id: schedule, name: "nightly" }),
+  },
   poll_inbox: { args: () => ({ agent: "scout", wait_seconds: 0 }) },
   report_progress: leased(),
   request_input: leased({ question: "may I?" }),

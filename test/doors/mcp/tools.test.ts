@@ -44,6 +44,8 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       "approve_or_deny",
       "send_follow_up",
       "cancel_task",
+      "list_schedules",
+      "manage_schedule",
       "discover_agents",
       "broker_health",
     ];
@@ -62,6 +64,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(await names(viewer)).toEqual([
       "check_task_status",
       "list_tasks",
+      "list_schedules",
       "discover_agents",
       "broker_health",
     ]);

@@ -27,7 +27,8 @@ import { type DirectResult, defineTool, type Tool, type ToolOutput } from "./too
 import { CALLERS } from "./visibility.ts";
 import { DEFAULT_WAIT_SECONDS, waitSchema, waitWithProgress } from "./wait.ts";
 
-const inputShape = {
+/** The arguments of both tools. */
+export const delegateShape = {
   agent: agentNameSchema.describe("The agent's name, as shown by discover_agents."),
   task: z
     .string()
@@ -92,8 +93,8 @@ const inputShape = {
     .describe("Any text. A repeated call with the same key returns the first call's delegation."),
 };
 /** What the REST API has besides. */
-const meant = Object.keys(delegateRequestSchema.shape).filter((name) => !(name in inputShape));
-type DelegateInput = z.output<z.ZodObject<typeof inputShape>>;
+const meant = Object.keys(delegateRequestSchema.shape).filter((name) => !(name in delegateShape));
+type DelegateInput = z.output<z.ZodObject<typeof delegateShape>>;
 
 const output = {
   ...delegationViewShape,
@@ -248,7 +249,7 @@ export const delegateTools: readonly Tool[] = [
     visibleTo: CALLERS,
     meant,
     input: {
-      ...inputShape,
+      ...delegateShape,
       wait_seconds: waitSchema.default(DEFAULT_WAIT_SECONDS),
       cancel_on_disconnect: z
         .boolean()
@@ -265,7 +266,7 @@ export const delegateTools: readonly Tool[] = [
       "Delegate a task to another agent and get its delegation_id at once. Use it for long work, or for several tasks at the same time. Collect the answers with wait_for_results: pass it the cursor that the first of these calls returned, or the ids. Or check one delegation with check_task_status.",
     visibleTo: CALLERS,
     meant,
-    input: inputShape,
+    input: delegateShape,
     output: {
       ...output,
       /** For wait_for_results: the answer comes after it. */
