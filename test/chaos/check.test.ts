@@ -104,6 +104,30 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
     const grant = { id: "dlg_0_0", lease: "lse_0_99", fence: 99, attempt: 1, granted_at: 99_000, unended: 1 };
     calls.push({ proc: "p", op: "lease", start: 98_000, end: 99_500, result: "ok", grants: [grant] });
   },
+  "out-of-turn": ({ dump, stored }) => {
+    for (const n of [1, 2]) {
+      const id = `dlg_0_turn${n}`;
+      dump.records.push({ ...first(dump.records), id, key: "turns", context: "other" });
+      const events = [
+        { seq: 1, type: "DELEGATION_SENT", status: "queued", state: "submitted", at: 10 * n },
+        { seq: 2, type: "DELEGATION_STATUS", status: "leased", state: "working", at: 100 - n },
+      ];
+      stored.set(
+        id,
+        events.map((event) => ({ ...event, hash: "x" })),
+      );
+    }
+  },
+  miscounted: ({ finals }) => {
+    const { budget } = first(finals);
+    if (budget) first(finals).budget = { ...budget, used: { ...budget.used, tokens: 999 } };
+  },
+  overspent: ({ finals }) => {
+    first(finals).error = "budget_exceeded";
+  },
+  unreported: ({ dump }) => {
+    first(dump.records).spends = true;
+  },
   charged: ({ stored, outages }) => {
     const shown = { type: "DELEGATION_STATUS", hash: "x" };
     outages.push({ t: 1, proc: "n", row: "outage", from: 2_000, to: 9_000 });
@@ -164,6 +188,25 @@ describe("the checker", () => {
         expect(rulesOf(history)).toContain(rule);
       }),
       { numRuns: 50 },
+    );
+  });
+
+  it("finds a lease of what used more than its budget, unless that was raised", () => {
+    const found = (history: Draft, ...statuses: readonly string[]) => {
+      const [id, events] = first([...history.stored]);
+      const more = ["over_budget", ...statuses].map((status, at) => ({
+        ...{ seq: events.length + at + 1, type: "DELEGATION_STATUS", status, state: "working", hash: "x" },
+      }));
+      return check({ ...history, stored: new Map([[id, [...events, ...more]]]) }).violations.some(
+        ({ rule }) => rule === "overspent",
+      );
+    };
+    fc.assert(
+      fc.property(histories, (history) => {
+        expect(found(history, "released", "leased")).toBe(true);
+        expect(found(history, "progress", "interrupted", "answered", "leased")).toBe(false);
+      }),
+      { numRuns: 20 },
     );
   });
 

@@ -25,7 +25,7 @@ export async function dump(stage: Stage): Promise<Dump> {
       const some = keys.slice(at, at + 500);
       const values = await Promise.all(some.map((name) => fieldsOf(redis.client, name)));
       for (const [index, name] of some.entries()) {
-        const { state, version, ticket, fence, target, delegator, message } = values[index] ?? {};
+        const { state, version, ticket, fence, target, delegator, message, ...more } = values[index] ?? {};
         // Deleted since the scan.
         if (!state) continue;
         const text = messageSchema.parse(JSON.parse(message ?? '{"parts":[]}')).parts[0]?.text ?? "";
@@ -38,6 +38,10 @@ export async function dump(stage: Stage): Promise<Dump> {
           target: target ?? "",
           delegator: delegator ?? "",
           key: keyOf(text),
+          context: more.context_id,
+          parent: more.parent_id,
+          behind: more.behind,
+          spends: more.spends !== undefined,
         });
       }
     }

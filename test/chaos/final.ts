@@ -47,9 +47,13 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
     quietMs,
   );
   const waiting = await ticketed(stage);
-  say("waiting until the shelf is empty");
+  say("waiting until the shelf is empty, and every sum has reached the tree above it");
   for (const { child } of stage.workers) child.send("shelf");
-  await waitUntil(stage, ({ records }) => records.every(({ state }) => isOver(state)), quietMs);
+  await waitUntil(
+    stage,
+    ({ records }) => records.every(({ state, spends }) => isOver(state) && spends !== true),
+    quietMs,
+  );
   const last = await dump(stage);
   say(`reading ${last.records.length} delegations through ${stage.gateways.length} gateways`);
   const stored = await readEvents(stage, last);
@@ -179,6 +183,7 @@ async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, 
   return all;
 }
 
+const amountsSchema = z.looseObject({ tokens: z.number().optional(), attempts: z.number().optional() });
 const finalSchema = z.looseObject({
   state: z.string(),
   version: z.number(),
@@ -186,6 +191,15 @@ const finalSchema = z.looseObject({
   reply: z
     .looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })).optional() })
     .nullable(),
+  error: z.looseObject({ code: z.string() }).nullable(),
+  usage: z.looseObject({ total: z.looseObject({ input_tokens: z.number().optional() }) }).optional(),
+  budget: z
+    .looseObject({
+      limit: amountsSchema.optional(),
+      used: z.looseObject({ tokens: z.number(), attempts: z.number() }),
+      exceeded: z.literal(true).optional(),
+    })
+    .optional(),
 });
 
 async function readFinals(stage: Stage, { records }: Dump): Promise<FinalRead[]> {
@@ -208,7 +222,7 @@ async function readFinals(stage: Stage, { records }: Dump): Promise<FinalRead[]>
         reads.push(none);
         return;
       }
-      const { state, version, message, reply } = finalSchema.parse(JSON.parse(text));
+      const { state, version, message, reply, error, usage, budget } = finalSchema.parse(JSON.parse(text));
       const hash = createHash("sha1").update(text).digest("base64url");
       const said = reply?.parts?.[0]?.text ?? "";
       reads.push({
@@ -219,6 +233,9 @@ async function readFinals(stage: Stage, { records }: Dump): Promise<FinalRead[]>
         key: keyOf(message.parts[0]?.text ?? ""),
         reply: said,
         hash,
+        error: error?.code,
+        tokens: usage?.total.input_tokens,
+        budget,
       });
     },
   );

@@ -27,6 +27,7 @@ export interface Draft extends Mutable<History> {
 }
 
 const CALLER = "caller:alice";
+const TALK = "talk";
 export const SECRET = "whsec_of-the-test";
 
 /** The moves of each delegation: each number picks one of the moves that are legal at that point. */
@@ -37,9 +38,13 @@ const walks = fc.array(fc.array(fc.nat(1_000), { minLength: 1, maxLength: 8 }), 
 
 export const histories: fc.Arbitrary<Draft> = walks.map(build);
 
+/** What the accepted reply of a delegation reports. */
+const TOKENS = 10;
+
+/** No budget is exceeded. */
 function legal(state: State): readonly Move[] {
   return MOVE_NAMES.map((name): Move => MOVES[name]).filter(
-    ({ event, from }) => event !== null && from.includes(state),
+    (move) => move.event !== null && move.from.includes(state) && move !== MOVES.overrun,
   );
 }
 
@@ -47,6 +52,7 @@ function build(drawn: readonly (readonly number[])[]): Draft {
   const draft: Draft = { ...emptyHistory(), secrets: [SECRET] };
   draft.subscribes.push({ t: 0, proc: "s", row: "subscribe", sub: "s", as: CALLER, from: "0" });
   for (const [n, walk] of drawn.entries()) one(draft, n, walk);
+  makeTree(draft);
   return draft;
 }
 
@@ -55,6 +61,7 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   const key = `key-${n}`;
   let t = 1_000 * n;
   let fence = 0;
+  let attempt = 1;
   const now: { state: State } = { state: "submitted" };
   const events: Mutable<StoredEvent>[] = [];
   const call = (op: string, more: Partial<Call>) => {
@@ -66,12 +73,14 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     t += 10;
     const seq = events.length + 1;
     const { state } = now;
-    const event = { seq, type, status, state, hash: `${id}/${seq}` };
+    const isGrant = status === MOVES.lease.status;
+    const event = { seq, type, status, state, hash: `${id}/${seq}`, at: t, ...(isGrant && { attempt }) };
     events.push(event);
     const about = { id, seq, type, status, state, delegator: CALLER, target: "scout", hash: event.hash };
     draft.events.push({ t, proc: "s", row: "event", sub: "s", cursor: String(t), ...about });
   };
   const step = (move: Move) => {
+    attempt += move.spends ? 1 : move.refunds ? -1 : 0;
     if (move.lease === "grant") {
       fence += 1;
       const grant = { id, lease: `lse_${n}_${fence}`, fence, attempt: 1, granted_at: t };
@@ -100,7 +109,7 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   if (is("input_required") || is("auth_required")) step(MOVES.answer);
   if (is("awaiting_children")) step(MOVES.resume);
   if (is("submitted")) step(MOVES.lease);
-  let reply = "";
+  let [reply, tokens] = ["", 0];
   if (is("working")) {
     reply = `completed ${key} ${fence}`;
     call("reply", {
@@ -110,7 +119,9 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
       wants: "completed",
       outcome: "matched",
       state: "completed",
+      tokens: TOKENS,
     });
+    tokens = TOKENS;
     step(MOVES.complete);
   }
   const { state } = now;
@@ -139,10 +150,25 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     target: "scout",
     delegator: CALLER,
     key,
+    context: TALK,
   });
   for (const gateway of ["gateway-0", "gateway-1"]) {
-    draft.finals.push({ gateway, id, found: true, state, version, key, reply, hash: id });
+    draft.finals.push({ gateway, id, found: true, state, version, key, reply, hash: id, tokens });
   }
+}
+
+/** All are children of the first one, which has a budget that they do not exceed. */
+function makeTree({ dump, finals, stored }: Draft): void {
+  const [root, ...parts] = dump.records;
+  for (const part of parts) Object.assign(part, { parent: root?.id });
+  const own = finals.filter(({ gateway }) => gateway === "gateway-0");
+  const tokens = own.reduce((sum, final) => sum + (final.tokens ?? 0), 0);
+  const begun = [...stored.values()].map((events) =>
+    Math.max(0, ...events.map(({ attempt = 0 }) => attempt)),
+  );
+  const attempts = begun.reduce((sum, one) => sum + one, 0);
+  for (const final of finals)
+    if (final.id === root?.id) final.budget = { limit: { tokens: 1_000 }, used: { tokens, attempts } };
 }
 
 /** The end of an AG-UI run about a delegation in this state. */

@@ -37,6 +37,22 @@ export interface FinalRead {
   readonly reply: string;
   /** Hash of the whole answer. */
   readonly hash: string;
+  /** The code of its error. */
+  readonly error?: string | undefined;
+  /** What its own attempts have used, in tokens. */
+  readonly tokens?: number | undefined;
+  /** What its tree may use, and has used. */
+  readonly budget?: FinalBudget | undefined;
+}
+
+interface FinalBudget {
+  readonly limit?: Amounts | undefined;
+  readonly used: { readonly tokens: number; readonly attempts: number };
+  readonly exceeded?: true | undefined;
+}
+interface Amounts {
+  readonly tokens?: number | undefined;
+  readonly attempts?: number | undefined;
 }
 
 /** A record in Redis. */
@@ -50,6 +66,13 @@ export interface StoredRecord {
   readonly delegator: string;
   /** From the task's text. */
   readonly key: string;
+  readonly context?: string | undefined;
+  /** The delegation that this one is a child of. */
+  readonly parent?: string | undefined;
+  /** The one before it in the line of its conversation. */
+  readonly behind?: string | undefined;
+  /** It has not reported to its parent yet what its tree has used. */
+  readonly spends?: boolean | undefined;
 }
 
 /** Records and tickets at one moment. */

@@ -24,6 +24,8 @@ export function screen({ options, summary, verdict, found, kept }: Run): string 
     line("delegations", `${summary.delegations} (${list(summary.ends)})`),
     line("events", `${summary.events}, seen ${summary.sightings} times`),
     line("leases", `${summary.leases}; late replies refused ${summary.late_replies}`),
+    line("budgets", list(summary.budgets)),
+    line("conversations", summary.conversations),
     line("faults", `${Object.values(summary.faults).reduce((a, b) => a + b, 0)} (${list(summary.faults)})`),
     line(
       "calls",

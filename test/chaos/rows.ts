@@ -29,6 +29,8 @@ const factsSchema = z.object({
   code: z.string().optional(),
   reason: z.string().optional(),
   via: z.string().optional(),
+  /** What the lease has used so far, as a heartbeat or a reply reports it. */
+  tokens: z.number().optional(),
   grants: z
     .array(
       z.object({

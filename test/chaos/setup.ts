@@ -60,3 +60,6 @@ export const A2A_AGENT = "a2a";
 /** The task's text begins with its key, by which its delegation is recognized everywhere. */
 export const taskOf = (key: string, filler = ""): string => `chaos ${key} ${filler}`;
 export const keyOf = (text: string): string => /^chaos (\S+)/.exec(text)?.[1] ?? "";
+
+/** The text of an answer that raises a budget. */
+export const RAISED = "more";

@@ -24,6 +24,8 @@ import { A2A_AGENT, LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, type Role, type Setup,
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const POLL_AGENTS = ["alpha", "beta", "gamma"];
+/** Of a conversation, they work on one delegation at a time. */
+const isSerial = (name: string): boolean => name === SHELF || POLL_AGENTS.includes(name);
 
 export interface GatewayPlace {
   readonly name: string;
@@ -141,7 +143,13 @@ export class Stage {
     const agents = [...POLL_AGENTS, SHELF, LIBRARY_AGENT, MCP_AGENT, A2A_AGENT];
     const limits = { lease_seconds: this.options.leaseSeconds, max_attempts: 4 };
     const backoff = { initial_ms: 200, factor: 2, max_ms: 2_000, jitter: 0.2 };
-    for (const name of agents) await admin.putAgent(name, { limits, backoff });
+    const delegator_weights = { "caller:delegator-0-a": 3 };
+    for (const name of agents)
+      await admin.putAgent(name, {
+        ...{ limits, backoff, delegator_weights },
+        ...(isSerial(name) && { serial_by: "context" }),
+        ...(name === POLL_AGENTS[0] && { sticky_seconds: 1 }),
+      });
     for (const name of agents)
       this.tokens[`agent:${name}`] = (await admin.createToken(`agent:${name}`)).token;
     for (let n = 0; n < this.options.delegators; n += 1) {

@@ -1,6 +1,7 @@
 /** The figures of a run: counts and times. The checker decides whether they are right. */
 import { voidAt } from "./check/loss.ts";
 import type { Call, History } from "./history.ts";
+import { RAISED } from "./setup.ts";
 
 export interface Summary {
   readonly seconds: number;
@@ -15,6 +16,15 @@ export interface Summary {
   /** The number of delegations in each final state. */
   readonly ends: Readonly<Record<string, number>>;
   readonly deliveries: number;
+  readonly budgets: {
+    readonly given: number;
+    /** At the end; the others were not exceeded, or raised. */
+    readonly exceeded: number;
+    readonly failed: number;
+    readonly raised: number;
+  };
+  /** Conversations with more than one delegation. */
+  readonly conversations: number;
   /** Of submits that were accepted at the first try, in ms. */
   readonly accepted_ms: { readonly p50: number; readonly p99: number; readonly max: number };
   /** The longest time that a submit went without an answer, in ms. */
@@ -72,6 +82,8 @@ export function summarize(history: History, seconds: number): Summary {
     calls: ops,
     ends: count(dump.records, ({ state }) => state),
     deliveries: history.deliveries.length,
+    budgets: budgetsOf(history),
+    conversations: conversationsOf(history),
     accepted_ms: { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: quantile(times, 1) },
     unanswered_ms: Math.round(Math.max(0, ...submits.flatMap(waited))),
     recovered_ms: { p50: quantile(recoveries, 0.5), max: quantile(recoveries, 1) },
@@ -80,6 +92,23 @@ export function summarize(history: History, seconds: number): Summary {
       ({ id, end }) => id !== undefined && isVoid(end) && !stored.has(id),
     ).length,
   };
+}
+
+function budgetsOf({ finals, calls }: History): Summary["budgets"] {
+  const ends = [...new Map(finals.map((final) => [final.id, final])).values()];
+  const limited = ends.filter(({ budget }) => budget?.limit !== undefined);
+  return {
+    given: limited.length,
+    exceeded: limited.filter(({ budget }) => budget?.exceeded === true).length,
+    failed: limited.filter(({ error }) => error === "budget_exceeded").length,
+    raised: calls.filter(({ op, result, text }) => op === "answer" && result === "ok" && text === RAISED)
+      .length,
+  };
+}
+
+function conversationsOf({ dump }: History): number {
+  const talks = count(dump.records, ({ target, delegator, context }) => `${target} ${delegator} ${context}`);
+  return Object.values(talks).filter((size) => size > 1).length;
 }
 
 /** The duration of a call that was answered or given up; calls of killed processes have none. */

@@ -1,6 +1,7 @@
 /** The checker: applies every rule to one history. It is a pure function of data. */
 import type { History } from "../history.ts";
 import { doubled, lost, phantom, uncanceled, unfinished } from "./accepted.ts";
+import { miscounted, overspent, unreported } from "./budgets.ts";
 import { charged } from "./charged.ts";
 import { fork, gap, illegalMove, twoEnds } from "./events.ts";
 import { type Facts, toFacts, type Violation } from "./facts.ts";
@@ -9,6 +10,7 @@ import { fence, lostReply, staleLease, twoReplies, usedTwice, wokenEarly } from 
 import { judge, type Verdict } from "./loss.ts";
 import { a2aOrder, agUiOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
+import { outOfTurn } from "./turns.ts";
 
 /** Rules by the name that their violations have. */
 export const RULES = {
@@ -31,6 +33,10 @@ export const RULES = {
   "lost-reply": lostReply,
   "used-twice": usedTwice,
   "woken-early": wokenEarly,
+  "out-of-turn": outOfTurn,
+  miscounted,
+  overspent,
+  unreported,
   charged,
   mismatch,
   ticket,

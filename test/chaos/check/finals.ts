@@ -25,15 +25,17 @@ export function mismatch({ finals, records }: Facts): Violation[] {
   return violations;
 }
 
-/** A waiting record has its newest ticket, and every ticket has its record. */
+/** A waiting record has its newest ticket, unless it is behind another one, and every ticket has its record. */
 export function ticket({ history: { waiting } }: Facts): Violation[] {
   const tickets = new Set(waiting.tickets);
   const ids = new Set(waiting.records.map(({ id }) => id));
-  const without = waiting.records.flatMap(({ id, state, ticket: n }) =>
-    state === "submitted" && !tickets.has(`${id}.${n}`)
-      ? [{ rule: "ticket", id, what: `it waits, but ticket ${n} is in no queue` }]
-      : [],
-  );
+  const without = waiting.records.flatMap(({ id, state, ticket: n, behind }) => {
+    if (state !== "submitted" || tickets.has(`${id}.${n}`) === (behind === undefined)) return [];
+    const what = behind
+      ? `it is behind ${behind}, but ticket ${n} is in a queue`
+      : `it waits, but ticket ${n} is in no queue`;
+    return [{ rule: "ticket", id, what }];
+  });
   const orphans = waiting.tickets.flatMap((name) => {
     const [id = ""] = name.split(".");
     return ids.has(id) ? [] : [{ rule: "ticket", id, what: `ticket ${name} has no record` }];

@@ -21,6 +21,7 @@ const grantSchema = z.object({
   delegation: z.looseObject({
     id: z.string(),
     lease: z.object({ granted_at: z.string() }),
+    budget: z.looseObject({}).optional(),
     message: z.looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })) }),
     history: z.array(z.looseObject({ role: z.string(), metadata: z.looseObject({}).optional() })),
   }),
@@ -55,6 +56,18 @@ const BEHAVIORS = {
   reject: 1,
   release: 3,
   silent: 1,
+  late: 1,
+} as const;
+
+/** Under a budget: what reports often. */
+const SPENDING = {
+  quick: 30,
+  steady: 35,
+  ask: 10,
+  lead: 15,
+  retry: 4,
+  twice: 3,
+  silent: 2,
   late: 1,
 } as const;
 
@@ -112,20 +125,39 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   const path = (verb: string) => `/v1/leases/${lease}/${verb}`;
   const answered = delegation.history.find(({ metadata }) => metadata?.interrupt_id !== undefined);
 
-  const drawn = part.setup.behavior ?? random.weighted(BEHAVIORS);
+  const isSpending = delegation.budget !== undefined;
+  const drawn = part.setup.behavior ?? random.weighted<string>(isSpending ? SPENDING : BEHAVIORS);
   const asks = drawn === "ask" && !isChild(key);
   const hasWaited = grant.awaited !== undefined;
   const isOver = asks ? answered !== undefined || fence > 2 : drawn === "lead" && hasWaited;
   const behavior = isOver || (isChild(key) && ["ask", "lead"].includes(drawn)) ? "quick" : drawn;
 
-  const heartbeat = (body: object = {}) =>
-    part.call("heartbeat", facts, { as, path: path("heartbeat"), body });
+  let tokens = 0;
+  /** Under a budget, a part of what is reported is new each time. */
+  const spend = () => {
+    if (delegation.budget === undefined) return {};
+    tokens += random.int(0, 30);
+    return { usage: { input_tokens: tokens } };
+  };
+  /** With a usage it is repeated until its outcome is known. */
+  const heartbeat = (more: object = {}) => {
+    const body = { ...more, ...spend() };
+    const request = { as, path: path("heartbeat"), body };
+    return "usage" in body
+      ? part.insist("heartbeat", { ...facts, tokens }, request)
+      : part.call("heartbeat", facts, request);
+  };
+  let last: ReturnType<typeof spend> | undefined;
   const reply = (state: string, more: object = {}) => {
     const text = `${state} ${key} ${fence}`;
+    // A repeated reply has the same usage.
+    last ??= random.chance(0.8) ? spend() : {};
+    const body = { state, text, ...more, ...last };
+    const wants = behavior === "retry" ? "retry" : state;
     return part.insist(
       "reply",
-      { ...facts, text, wants: behavior === "retry" ? "retry" : state },
-      { as, path: path("reply"), body: { state, text, ...more } },
+      { ...facts, text, wants, ...("usage" in body && { tokens }) },
+      { as, path: path("reply"), body },
       replyFacts,
     );
   };
@@ -144,8 +176,14 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
     case "steady":
       for (let done = 1; done <= random.int(1, 4); done += 1) {
         await part.sleep(random.between(200, part.setup.leaseSeconds * 400));
-        const { phase } = await heartbeat({ progress: { message: `step ${done}`, done } });
+        const { phase, body } = await heartbeat({ progress: { message: `step ${done}`, done } });
         if (phase === "fail") return;
+        const isOver = beatSchema.safeParse(body).data?.budget?.exceeded === true;
+        // Otherwise it goes on, as a worker that does not look.
+        if (isOver && random.chance(0.7)) {
+          await part.insist("release", facts, { as, path: path("release"), body: { reason: "too much" } });
+          return;
+        }
       }
       await reply("completed");
       return;
@@ -182,6 +220,7 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
     case "lead": {
       const children = await delegateParts(part, agent, { id, key });
       if (children === null) return;
+      if (delegation.budget !== undefined) await heartbeat();
       const raised = await part.insist("await", facts, {
         ...{ as, path: path("await") },
         body: { children, ...(random.chance(0.3) && { time_limit_seconds: 2 }) },
@@ -242,6 +281,9 @@ async function delegateParts(
   return children;
 }
 
+const beatSchema = z.looseObject({
+  budget: z.looseObject({ exceeded: z.literal(true).optional() }).optional(),
+});
 const awaitSchema = z.looseObject({ awaited: z.looseObject({}).optional() });
 const raisedSchema = z.object({ interrupt_id: z.string(), answers: z.looseObject({}).optional() });
 const usedSchema = z.object({ used: z.string() });

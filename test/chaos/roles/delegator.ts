@@ -6,8 +6,11 @@ import * as z from "zod";
 import { Delegator } from "../../../src/client/delegator.ts";
 import { toArguments } from "../../../src/client/delegator-options.ts";
 import { ErrandApiError } from "../../../src/client/errors.ts";
+import type { Budget } from "../../../src/schema/budget.ts";
+import { isBudgetQuestion } from "../../../src/schema/budget-question.ts";
+import type { Random } from "../random.ts";
 import type { Ending } from "../recorder.ts";
-import { LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, SHELF, taskOf } from "../setup.ts";
+import { LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, RAISED, SHELF, taskOf } from "../setup.ts";
 import { type Part, shown, shownSchema } from "./part.ts";
 
 const WAYS = { rest: 60, batch: 8, library: 22, callback: 10 } as const;
@@ -56,13 +59,18 @@ async function one(part: Part, as: string, key: string): Promise<string | undefi
     [SHELF]: 3,
   });
   const task = taskOf(key, "x".repeat(random.chance(0.05) ? random.int(1_000, 20_000) : random.int(10, 400)));
+  // Those of one caller and agent that follow each other are a conversation, which ends after some time.
+  const talks = [...setup.agents, SHELF].includes(target) && random.chance(0.3);
+  const talk = `${setup.proc}-${setup.life}-${Math.floor(Number(key.slice(key.lastIndexOf("-") + 1)) / 60)}`;
   const input = {
     target,
     task,
+    ...(talks && { context_id: talk }),
+    ...(random.chance(0.2) && budgetOf(random)),
     max_attempts: 4,
     ttl_seconds: 600,
     priority: random.int(0, 9),
-    ...(random.chance(0.05) && { delay_seconds: random.int(1, 3) }),
+    ...(!talks && random.chance(0.05) && { delay_seconds: random.int(1, 3) }),
     ...(way === "callback" && { callback: { url: setup.receiver.url, secret: setup.receiver.secret } }),
   };
   const facts = { as, key, target, via: way };
@@ -78,6 +86,13 @@ async function one(part: Part, as: string, key: string): Promise<string | undefi
   // A repeated submit returns the same delegation.
   if (setup.keyed && random.chance(0.12)) await part.call("delegate", facts, request, shown);
   return shownSchema.parse(body).id;
+}
+
+function budgetOf(random: Random): { budget: Budget; on_budget?: "ask" } {
+  const budget = random.chance(0.8)
+    ? { tokens: random.pick([10, 30, 100]) }
+    : { tokens: 400, attempts: random.int(1, 3) };
+  return { budget, ...(random.chance(0.6) && { on_budget: "ask" }) };
 }
 
 async function byLibrary(
@@ -196,15 +211,18 @@ async function answering(part: Part, as: string): Promise<void> {
     cursor = page.cursor;
     for (const { id, interrupt } of page.results) {
       if (!interrupt) continue;
+      const isForBudget = isBudgetQuestion(interrupt.id);
+      const isDenied = isForBudget && part.random.chance(0.2);
+      const [decision, text] = isDenied ? ["deny", "no"] : ["approve", isForBudget ? RAISED : "yes"];
       const answers = Object.fromEntries(
-        interrupt.requests.map(({ request_id }) => [request_id, { decision: "approve", text: "yes" }]),
+        interrupt.requests.map(({ request_id }) => [request_id, { decision, text }]),
       );
       const request = {
         as,
         path: `/v1/delegations/${id}/answer`,
         body: { interrupt_id: interrupt.id, answers },
       };
-      await part.insist("answer", { id }, request, shown, 60_000);
+      await part.insist("answer", { id, text }, request, shown, 60_000);
     }
   }
 }
