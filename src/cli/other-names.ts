@@ -80,7 +80,8 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("delete", "rm remove del destroy unregister deregister"),
   },
   "errand schedule": {
-    ...named("create", "add new put set make register"),
+    ...named("create", "add new make register"),
+    ...named("change", "set put edit update patch modify configure reschedule"),
     ...named("list", "ls ps"),
     ...named("get", "show describe info inspect view status"),
     ...named("runs", "history log logs results executions"),

@@ -1,5 +1,5 @@
 /** A budget in words. */
-import type { BudgetShown } from "../schema/budget.ts";
+import type { Budget, BudgetShown } from "../schema/budget.ts";
 import { costText } from "./usage.ts";
 import { durationText } from "./words.ts";
 
@@ -16,5 +16,17 @@ export function budgetText({ limit = {}, used }: Pick<BudgetShown, "limit" | "us
     limit.seconds === undefined ? "" : `at most ${durationText(limit.seconds * 1000)}`,
   ]
     .filter((part) => part !== "")
+    .join(", ");
+}
+
+/** `1,000 tokens, 2 USD, 3 attempts, 30m`: the amounts of a limit. */
+export function amountsText({ tokens, attempts, seconds, ...cost }: Budget): string {
+  return [
+    tokens !== undefined && `${numberText(tokens)} ${tokens === 1 ? "token" : "tokens"}`,
+    costText(cost),
+    attempts !== undefined && `${numberText(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`,
+    seconds !== undefined && durationText(seconds * 1000),
+  ]
+    .filter(Boolean)
     .join(", ");
 }

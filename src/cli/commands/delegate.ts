@@ -1,28 +1,27 @@
 /** `errand delegate`: hands a task to an agent, and can wait for the reply. */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { toArguments } from "../../client/delegator-options.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
-import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
-import type { Budget } from "../../schema/budget.ts";
-import { callbackSchema } from "../../schema/callback.ts";
-import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
-import { issuesOf, readAs } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { contextIdSchema, httpUrlSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, cliError, Interrupted, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
+import { agentName, delegationId } from "../input/arguments.ts";
 import { foundIn, uploadsOf } from "../input/attached.ts";
 import { several, withAttachments } from "../input/attachment.ts";
-import { budget } from "../input/budget.ts";
+import {
+  addTermsOptions,
+  addWorkOptions,
+  type DelegationOptions,
+  delegationFields,
+} from "../input/delegation-options.ts";
 import { duration } from "../input/duration.ts";
-import { jsonFrom, readTask, textFrom } from "../input/task.ts";
+import { readTask, textFrom } from "../input/task.ts";
 import { recoveryFor } from "../recovery.ts";
 import { asSent, eventLine } from "../show/event-line.ts";
 import { note, painter, print, printError, printJson, write } from "../show/output.ts";
@@ -33,30 +32,13 @@ import { interruptible } from "../signals.ts";
 import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
-interface DelegateOptions extends GlobalOptions {
+interface DelegateOptions extends GlobalOptions, DelegationOptions {
   readonly wait?: boolean;
   readonly watch?: boolean;
   readonly timeout?: number;
-  readonly priority?: number;
-  readonly context?: string;
-  readonly delay?: number;
-  readonly ttl?: number;
-  readonly startWithin?: number;
-  readonly maxAttempts?: number;
-  readonly meta?: Readonly<Record<string, string>>;
-  readonly file?: string;
-  readonly messageFile?: string;
   readonly attach?: readonly string[];
   readonly idempotencyKey?: string;
-  readonly keepChildren?: boolean;
-  readonly budget?: Budget;
-  readonly onBudget?: "ask" | "fail";
   readonly parent?: string;
-  readonly autoApprove?: AutoApprove;
-  readonly resultSchema?: string;
-  readonly callback?: string;
-  readonly callbackSecret?: string[];
-  readonly callbackToken?: string;
   readonly batch?: string;
 }
 
@@ -96,55 +78,23 @@ errors with their line number to stderr (with --json, one object per line on std
 serious outcome sets the exit code.`;
 
 export function addDelegate(program: Command, { host, end }: Cli): void {
-  program
+  const command = program
     .command("delegate")
     .description("hand a task to an agent; prints the delegation's id, or with --wait the reply")
     .argument("[agent]", "the agent to delegate to", agentName)
     .argument("[task...]", "the task; '-' or no task reads it from stdin")
     .option("--wait", "wait for the end and print the reply; if it fails, the exit code is that of its error")
     .option("--watch", "like --wait, and print every event on stderr as it happens (with --json: on stdout)")
-    .option("--timeout <duration>", "stop waiting after this time, with exit code 124", duration)
-    .option("--priority <n>", "0 to 9, higher first (default 5)", wholeBetween(0, 9))
-    .option("--context <id>", "the conversation that the delegation belongs to", valid(contextIdSchema))
-    .option("--delay <duration>", "do not start before this time has passed", duration)
-    .option("--ttl <duration>", "fail it unless it finishes within this time (default: 7 days)", duration)
-    .option("--start-within <duration>", "fail it unless a worker takes it within this time", duration)
-    .option("--max-attempts <n>", "maximum number of attempts (default: the agent's)", wholeBetween(1, 100))
-    .option("--meta <key=value>", "metadata for the agent; may be repeated", keyValue)
-    .option("--file <path>", "read the task from a file")
-    .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
+    .option("--timeout <duration>", "stop waiting after this time, with exit code 124", duration);
+  addWorkOptions(command)
     .option(
       "--attach <path>",
       "send this file, or the files of this folder, with the task; may be repeated",
       several,
     )
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
-    .option("--parent <id>", "the delegation that this one is part of", delegationId)
-    .option("--keep-children", "let its children go on if it does not complete (default: cancel them)")
-    .option(
-      "--budget <amounts>",
-      "what it and all under it may use: tokens=200000,cost=2USD,time=30m,attempts=5, or some of these",
-      budget,
-    )
-    .addOption(
-      new Option(
-        "--on-budget <what>",
-        "beyond --budget: fail it, or ask you for a larger budget (default: fail)",
-      ).choices(["fail", "ask"]),
-    )
-    .option(
-      "--auto-approve <actions>",
-      "approve in advance: all, or names of actions, such as deploy,fs.*",
-      autoApprove,
-    )
-    .option("--result-schema <path>", "the JSON Schema that the result must fit, from a file")
-    .option(
-      "--callback <url>",
-      "send a POST to this URL when the delegation asks a question and when it ends",
-      callbackUrl,
-    )
-    .option("--callback-secret <secrets...>", "whsec_… to sign callbacks with; pass several to rotate them")
-    .option("--callback-token <token>", "the bearer token of callbacks")
+    .option("--parent <id>", "the delegation that this one is part of", delegationId);
+  addTermsOptions(command)
     .option("--batch <path>", "delegate many: one JSON object per line; '-' reads stdin")
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -187,7 +137,7 @@ async function batch(
     throw usageError("--batch cannot be combined with a task, --file, --message-file, --attach or --watch");
   }
   requireWaitForTimeout(options);
-  const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
+  const fields = await requestFields(host, options);
   const defaults = { ...(agent !== undefined && { target: agent }), ...fields };
   const text = await textFrom(host, path, BATCH_MAX_BYTES);
   const connection = await connect(host, options);
@@ -212,7 +162,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const { wait, watch, timeout } = options;
   const waits = wait === true || watch === true;
   requireWaitForTimeout(options);
-  const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
+  const fields = await requestFields(host, options);
   const task = await readTask(host, words, options);
   const files = await foundIn(host, options);
   const connection = await connect(host, options);
@@ -270,58 +220,9 @@ function requireWaitForTimeout({ wait, watch, timeout }: DelegateOptions): void 
   if (timeout !== undefined && !wait && !watch) throw usageError("--timeout requires --wait or --watch");
 }
 
-function requestFields(options: DelegateOptions): Partial<Omit<DelegateInput, "task" | "message">> {
-  const { priority, context, delay, ttl, startWithin, maxAttempts, meta } = options;
-  return {
-    ...(priority !== undefined && { priority }),
-    ...(context !== undefined && { context_id: context }),
-    ...(delay !== undefined && { delay_seconds: delay }),
-    ...(ttl !== undefined && { ttl_seconds: ttl }),
-    ...(startWithin !== undefined && { start_within_seconds: startWithin }),
-    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
-    ...(meta !== undefined && { metadata: meta }),
-    ...(options.parent !== undefined && { parent_id: options.parent }),
-    ...(options.keepChildren && { children_on_failure: "keep" as const }),
-    ...(options.budget && { budget: options.budget }),
-    ...(options.onBudget && { on_budget: options.onBudget }),
-    ...(options.autoApprove !== undefined && { auto_approve: options.autoApprove }),
-    ...callback(options),
-  };
-}
-
-async function resultSchema(
-  host: CliHost,
-  { resultSchema: path }: DelegateOptions,
-): Promise<Pick<DelegateInput, "result_schema">> {
-  return path === undefined ? {} : { result_schema: await jsonFrom(host, path) };
-}
-
-/** `all`, or names of actions, separated by commas. */
-function autoApprove(value: string): AutoApprove {
-  if (value === "all") return true;
-  const actions = value.split(",").map((name) => name.trim());
-  const parsed = autoApproveSchema.safeParse({ actions });
-  if (parsed.success) return parsed.data;
-  throw new InvalidArgumentError(
-    "It must be 'all', or names of actions; '*' is allowed at the end of a name.",
-  );
-}
-
-function callbackUrl(value: string): string {
-  return valid(httpUrlSchema)(value);
-}
-
-function callback({ callback: url, callbackSecret: secret, callbackToken: token }: DelegateOptions) {
-  if (url === undefined) {
-    if (secret === undefined && token === undefined) return {};
-    throw usageError("--callback-secret and --callback-token require --callback");
-  }
-  const given = { url, ...(secret !== undefined && { secret }), ...(token !== undefined && { token }) };
-  const parsed = readAs(callbackSchema, given);
-  if (parsed.success) return { callback: parsed.data };
-  // A list has issues of its items; the option has one name.
-  const [first] = issuesOf(parsed.error, { whole: "url" }).issues;
-  throw usageError(`--callback-${first?.path.split(".")[0]}: ${first?.reason}`);
+async function requestFields(host: CliHost, options: DelegateOptions) {
+  const fields = await delegationFields(host, options);
+  return { ...fields, ...(options.parent !== undefined && { parent_id: options.parent }) };
 }
 
 function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {

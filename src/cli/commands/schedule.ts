@@ -1,12 +1,14 @@
-/** `errand schedule`: delegates again and again: create, list, get, runs, run, pause, resume, delete. */
-import { type Command, InvalidArgumentError } from "commander";
+/** `errand schedule`: delegates again and again: create, list, get, change, runs, run, pause, resume, delete. */
+import type { Command } from "commander";
 import { Schedules } from "../../client/schedules.ts";
-import { SCHEDULE_ID, type Schedule, type ScheduleRun } from "../../schema/schedule.ts";
+import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { SCHEDULE, scheduleId } from "../input/arguments.ts";
 import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { type Painter, print, printJson } from "../show/output.ts";
 import { runText, scheduleDetails, targetOf, whenText } from "../show/schedule-text.ts";
 import { localTime } from "../show/time.ts";
+import { addChangeSchedule } from "./schedule-change.ts";
 import { addCreateSchedule } from "./schedule-create.ts";
 
 export function addSchedule(program: Command, cli: Cli): void {
@@ -25,16 +27,10 @@ export function addSchedule(program: Command, cli: Cli): void {
   addGet(schedule, cli);
   addRuns(schedule, cli);
   addRun(schedule, cli);
-  addChange(schedule, cli, "pause", "make no more ticks until it is resumed");
-  addChange(schedule, cli, "resume", "continue with the next tick, also of one that is blocked");
+  addChangeSchedule(schedule, cli);
+  addTurn(schedule, cli, "pause", "make no more ticks until it is resumed");
+  addTurn(schedule, cli, "resume", "continue with the next tick, also of one that is blocked");
   addDelete(schedule, cli);
-}
-
-const ID = "the schedule's id, from 'errand schedule list'";
-
-function scheduleId(value: string): string {
-  if (SCHEDULE_ID.test(value)) return value;
-  throw new InvalidArgumentError("Pass the id of a schedule (sch_…); 'errand schedule list' shows ids.");
 }
 
 const statePaint = ({ state }: Schedule, { green, yellow, red }: Painter) =>
@@ -84,7 +80,7 @@ function addGet(schedule: Command, { host }: Cli): void {
   schedule
     .command("get")
     .description("show a schedule: what it delegates, its next times, its last runs")
-    .argument("<id>", ID, scheduleId)
+    .argument("<id>", SCHEDULE, scheduleId)
     .addHelpText("after", examples("errand schedule get sch_…"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -97,7 +93,7 @@ function addRuns(schedule: Command, { host }: Cli): void {
   const runs = schedule
     .command("runs")
     .description("list what a schedule has delegated, newest first, and what it left out and why")
-    .argument("<id>", ID, scheduleId);
+    .argument("<id>", SCHEDULE, scheduleId);
   addTableOptions(runs, RUNS)
     .addHelpText("after", examples("errand schedule runs sch_…", "errand schedule runs sch_… -o name"))
     .action(async (id: string, _options: unknown, command: Command) => {
@@ -115,7 +111,7 @@ function addRun(schedule: Command, { host }: Cli): void {
   schedule
     .command("run")
     .description("delegate now, outside the calendar; prints the delegation's id")
-    .argument("<id>", ID, scheduleId)
+    .argument("<id>", SCHEDULE, scheduleId)
     .addHelpText("after", examples("errand get $(errand schedule run sch_…) --wait"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -124,11 +120,11 @@ function addRun(schedule: Command, { host }: Cli): void {
     });
 }
 
-function addChange(schedule: Command, { host }: Cli, verb: "pause" | "resume", description: string): void {
+function addTurn(schedule: Command, { host }: Cli, verb: "pause" | "resume", description: string): void {
   schedule
     .command(verb)
     .description(description)
-    .argument("<id>", ID, scheduleId)
+    .argument("<id>", SCHEDULE, scheduleId)
     .addHelpText("after", examples(`errand schedule ${verb} sch_…`))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -144,7 +140,7 @@ function addDelete(schedule: Command, { host }: Cli): void {
   schedule
     .command("delete")
     .description("delete a schedule and its history; its delegations stay")
-    .argument("<id>", ID, scheduleId)
+    .argument("<id>", SCHEDULE, scheduleId)
     .addHelpText("after", examples("errand schedule delete sch_…"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();

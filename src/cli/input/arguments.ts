@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type * as z from "zod";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
+import { SCHEDULE_ID } from "../../schema/schedule.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 
 /** Returns a parser that checks a value by a schema of the API. */
@@ -101,4 +102,12 @@ export function addPlaceOptions(command: Command, dataDir: string, redisUrl: str
 export function notEmpty(text: string): string {
   if (text === "") throw new InvalidArgumentError("It is empty.");
   return text;
+}
+
+/** What the argument is. */
+export const SCHEDULE = "the schedule's id, from 'errand schedule list'";
+
+export function scheduleId(value: string): string {
+  if (SCHEDULE_ID.test(value)) return value;
+  throw new InvalidArgumentError("Pass the id of a schedule (sch_…); 'errand schedule list' shows ids.");
 }

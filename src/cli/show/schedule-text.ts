@@ -1,5 +1,8 @@
 /** A schedule as text for a person: when it runs, what it delegates, and how its last runs went. */
+import * as z from "zod";
+import { amountsText } from "../../client/budget-text.ts";
 import { durationText } from "../../client/words.ts";
+import { budgetSchema, onBudgetSchema } from "../../schema/budget.ts";
 import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
@@ -42,6 +45,15 @@ function taskOf({ delegation: { task, message } }: Schedule): string {
   return message === undefined ? "" : JSON.stringify(message);
 }
 
+const budgetedSchema = z.object({ budget: budgetSchema, on_budget: onBudgetSchema.optional() });
+
+/** `7 tokens, asks for more`: what each of its delegations may use. */
+function budgetRow({ delegation }: Schedule): string[][] {
+  const { budget, on_budget } = budgetedSchema.safeParse(delegation).data ?? {};
+  if (budget === undefined) return [];
+  return [["budget", `${amountsText(budget)}${on_budget === "ask" ? ", asks for more" : ""}`]];
+}
+
 export function scheduleDetails(host: CliHost, schedule: Schedule): string {
   const { id, name, owner, state, problem, next, last_runs, overlap, missed } = schedule;
   const rows = [
@@ -54,6 +66,7 @@ export function scheduleDetails(host: CliHost, schedule: Schedule): string {
     ...next.map((at, index) => [index === 0 ? "next" : "", localTime(at)]),
     ["agent", targetOf(schedule)],
     ["task", oneLine(taskOf(schedule))],
+    ...budgetRow(schedule),
     ["overlap", `a tick before the earlier delegation has ended ${OVERLAPS[overlap]}`],
     ["missed", `ticks that were missed ${MISSED[missed]}`],
     ...last_runs.map((run, index) => [index === 0 ? "last" : "", `${localTime(run.at)}  ${runText(run)}`]),

@@ -84,6 +84,7 @@ async function world() {
     ["agent", "delete", "scout"],
     ["schedule", "list"],
     ["schedule", "get", schedule],
+    ["schedule", "change", schedule, "--every", "2h"],
     ["schedule", "runs", schedule],
     ["schedule", "run", schedule],
     ["schedule", "pause", schedule],
