@@ -33,7 +33,6 @@ import { eachPage } from "./each-page.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
-import { requireKnown } from "./known-options.ts";
 import { readNodes, watchNodes } from "./nodes.ts";
 import type { FileContent } from "./pieces.ts";
 import { randomKey } from "./random-key.ts";
@@ -81,7 +80,6 @@ export class Delegator {
    * repeat the call with the same `idempotencyKey` to find out.
    */
   async delegate(input: TaskInput, options: DelegateOptions = {}): Promise<Delegated> {
-    requireKnown("delegate", options);
     const { idempotencyKey = randomKey(), waitSeconds = 0, traceparent, signal } = options;
     const holdSeconds = this.#http.holdSeconds(waitSeconds);
     const delegated = await this.#http.requestWithRetry(delegatedSchema, {
@@ -104,14 +102,12 @@ export class Delegator {
    * Delegates many. Returns one result for each, in order: the `delegation`, or the `error` with which it was refused.
    * Each has an idempotency key, so a retry delegates none of them twice. Throws only the signal's reason.
    */
-  async delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
-    requireKnown("delegateMany", options);
+  delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
     return delegateAll(this.#http, inputs, options);
   }
 
   /** The delegation in its current state. Throws `delegation_not_found`, also for one that you may not see. */
   async get(id: string, options: GetOptions = {}): Promise<Delegation> {
-    requireKnown("get", options);
     const { waitSeconds = 0, signal } = options;
     const holdSeconds = this.#http.holdSeconds(waitSeconds);
     const delegation = await this.#http.requestWithRetry(delegationSchema, {
@@ -127,8 +123,7 @@ export class Delegator {
    * Waits until the delegation is finished in any way (see `state` and `error`), or asks a question (`interrupt`).
    * Throws `wait_ran_out` after `timeoutSeconds`; the delegation continues.
    */
-  async wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
-    requireKnown("wait", options);
+  wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
     return waitForResult(id, options, (getOptions) => this.get(id, getOptions));
   }
 
@@ -145,7 +140,6 @@ export class Delegator {
    * ```
    */
   async *watch(what: string | EventFilter, options: WatchOptions = {}): AsyncGenerator<StreamEvent, void> {
-    requireKnown("watch", options);
     const { signal } = options;
     if (typeof what === "string") {
       const path = route`/v1/delegations/${what}/events`;
@@ -194,13 +188,11 @@ export class Delegator {
    * ```
    */
   results(options: ResultsOptions = {}): AsyncGenerator<Result, void> {
-    requireKnown("results", options);
     return readResults(this.#http, options);
   }
 
   /** Delegations that you may see, newest first, fetched page by page as the loop asks for them. */
   async *list(filter: DelegationFilter = {}, options: ListOptions = {}): AsyncGenerator<Delegation, void> {
-    requireKnown("list", options);
     const { pageSize: limit, signal } = options;
     const state = typeof filter.state === "object" ? filter.state.join(",") : filter.state;
     const pages = eachPage((cursor) =>
@@ -226,7 +218,6 @@ export class Delegator {
     filter: AnswersFilter = {},
     options: ListOptions = {},
   ): AsyncGenerator<SettledQuestion, void> {
-    requireKnown("answers", options);
     const { pageSize: limit, signal } = options;
     const pages = eachPage((cursor) =>
       this.#http.requestWithRetry(answersPageSchema, {
@@ -267,8 +258,7 @@ export class Delegator {
   }
 
   /** Cancels the delegation. A second cancel is no error; after any other end, it throws `already_finished`. */
-  async cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
-    requireKnown("cancel", options);
+  cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
     const { cascade, signal } = options;
     const body = { ...(reason !== undefined && { reason }), ...(cascade !== undefined && { cascade }) };
     return this.#post(route`/v1/delegations/${id}/cancel`, body, signal);
@@ -301,13 +291,12 @@ export class Delegator {
    * if (interrupt) await delegator.answer(id, interrupt.id, "main");
    * ```
    */
-  async answer(
+  answer(
     id: string,
     interruptId: string | null,
     answer: Answer | Answers,
     options: AnswerOptions = {},
   ): Promise<Delegation> {
-    requireKnown("answer", options);
     return sendAnswer(this.#http, id, interruptId, answer, options);
   }
 
@@ -315,14 +304,12 @@ export class Delegator {
    * Answers the open question with `decision: "approve"`. Throws `interrupt_not_open` if no question is open, and
    * without an `interruptId` also `invalid_request` if the question has several requests.
    */
-  async approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
-    requireKnown("approve", options);
+  approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
     return decide(this.#http, id, "approve", options);
   }
 
   /** As {@link Delegator.approve}, with `decision: "deny"`. */
-  async deny(id: string, options: DecideOptions = {}): Promise<Delegation> {
-    requireKnown("deny", options);
+  deny(id: string, options: DecideOptions = {}): Promise<Delegation> {
     return decide(this.#http, id, "deny", options);
   }
 
@@ -331,12 +318,7 @@ export class Delegator {
    * All retries have the same `messageId`, so it arrives once. Throws `wrong_state` while a question is open, and
    * `already_finished`.
    */
-  async message(
-    id: string,
-    message: string | MessageInput,
-    options: ControlOptions = {},
-  ): Promise<Delegation> {
-    requireKnown("message", options);
+  message(id: string, message: string | MessageInput, options: ControlOptions = {}): Promise<Delegation> {
     const input: MessageInput = typeof message === "string" ? { parts: [{ text: message }] } : message;
     const body = { message: { ...input, messageId: input.messageId ?? randomKey() } };
     return this.#post(route`/v1/delegations/${id}/messages`, body, options.signal);
@@ -346,8 +328,7 @@ export class Delegator {
    * Delegates a failed delegation again and returns the new one (`redrive_of`); a repeated call returns the same.
    * Throws `wrong_state` for one that did not fail.
    */
-  async redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
-    requireKnown("redrive", options);
+  redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
     return this.#post(route`/v1/delegations/${id}/redrive`, {}, options.signal);
   }
 
@@ -372,13 +353,11 @@ export class Delegator {
    * ```
    */
   async *tree(id: string, options: ListOptions = {}): AsyncGenerator<Branch, void> {
-    requireKnown("tree", options);
-    const { signal } = options;
-    const root = await this.get(id, { signal });
+    const root = await this.get(id, { signal: options.signal });
     yield* readTree(root, {
-      nodes: (top) => this.nodes(top, { signal }),
+      nodes: (top) => this.nodes(top, options),
       list: (filter) => this.list(filter, options),
-      find: (one) => this.get(one, { signal }).catch(nullIfUnknown),
+      find: (one) => this.get(one, options).catch(nullIfUnknown),
     });
   }
 
@@ -386,8 +365,7 @@ export class Delegator {
    * The tree of a delegation in one call: place, agent and state of each, also of what agents delegated further. The
    * answer has up to 2000 nodes; `more_below` says where some are missing.
    */
-  async nodes(id: string, options: ControlOptions = {}): Promise<Tree> {
-    requireKnown("nodes", options);
+  nodes(id: string, options: ControlOptions = {}): Promise<Tree> {
     return readNodes(this.#http, id, options);
   }
 
@@ -396,7 +374,6 @@ export class Delegator {
    * changes its state. Without `after`, it begins now; to miss nothing, begin after the `cursor` of {@link nodes}.
    */
   watchNodes(id: string, options: WatchOptions = {}): AsyncGenerator<TreeEvent, void> {
-    requireKnown("watchNodes", options);
     return watchNodes(this.#http, id, options);
   }
 

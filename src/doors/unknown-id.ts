@@ -1,10 +1,12 @@
 /** The error for an id of a wrong form: to whoever sent it, it is one that does not exist. */
 import { notFound, unknownLease } from "../engine/errors.ts";
 import { fileNotFound, uploadNotFound } from "../engine/files/file-errors.ts";
+import { noRule } from "../engine/rules/read.ts";
 import { noSchedule } from "../engine/schedules/read.ts";
 import type { ErrandError } from "../schema/errors.ts";
 import { FILE_ID, UPLOAD_ID } from "../schema/file.ts";
 import type { Misfit } from "../schema/issues.ts";
+import { RULE_ID } from "../schema/rule.ts";
 import { SCHEDULE_ID } from "../schema/schedule.ts";
 import { shownName } from "../schema/text.ts";
 import { DELEGATION_ID, LEASE_ID } from "../schema/values.ts";
@@ -15,6 +17,7 @@ const UNKNOWN: ReadonlyMap<string | undefined, (id: string) => ErrandError> = ne
   [String(FILE_ID), fileNotFound],
   [String(UPLOAD_ID), uploadNotFound],
   [String(SCHEDULE_ID), noSchedule],
+  [String(RULE_ID), noRule],
 ]);
 
 /** Undefined: nothing in the value that had to be such an id is one of a wrong form. */

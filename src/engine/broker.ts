@@ -32,6 +32,7 @@ import type { HeldHeartbeats } from "./leases/held-heartbeats.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
+import type { RuleStore } from "./rules/store.ts";
 import type { ScheduleStore } from "./schedules/store.ts";
 import type { StoredSchedule } from "./schedules/stored-schedule.ts";
 import type { Counters } from "./stats/counters.ts";
@@ -111,6 +112,8 @@ export interface Principals {
   readonly agents: AgentStore;
   readonly tokens: Tokens;
   readonly sessions: Sessions;
+  /** Standing approvals and denials. */
+  readonly rules: RuleStore;
   readonly presence: PresenceTracker;
   readonly quotas: Quotas;
   readonly readLimiter: ReadLimiter;

@@ -23,6 +23,7 @@ import { retryAfterMs } from "../engine/outbound/http-call.ts";
 import { deliverPending } from "../engine/outbound/outbox.ts";
 import { deliverPush } from "../engine/outbound/push-notifications/deliver.ts";
 import { PushAgentRunner } from "../engine/push-agents/runner.ts";
+import { RuleStore } from "../engine/rules/store.ts";
 import { Schedules } from "../engine/schedules/schedules.ts";
 import { Counters } from "../engine/stats/counters.ts";
 import { AgentFiguresCache } from "../engine/stats/read-agents.ts";
@@ -135,6 +136,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     },
     onError: (error) => warnOf(error, "the outbound queue failed"),
   });
+  const rules = new RuleStore(redis, shards, clock, replicas);
   const schedules = new Schedules(
     { redis, clock },
     () => broker,
@@ -179,7 +181,8 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
 
     pushAgents,
     agents,
-    tokens: new Tokens(redis, revocations, sessions, operatorToken),
+    tokens: new Tokens(redis, revocations, sessions, operatorToken, (id) => rules.revokeOfToken(id)),
+    rules,
     sessions,
     presence: new PresenceTracker(redis, shards, handoff.polls, gateway, log, (agent) =>
       pushAgents.has(agent),

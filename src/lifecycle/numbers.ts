@@ -40,6 +40,7 @@ export const NUMBERS = {
   usage_attempts: LIMITS.usage_attempts.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
+  rule_uses: LIMITS.rule_uses.value,
   /** Bytes of a delegation without bodies, with its first `kept_events` events; see docs/operations.md, Sizing. */
   kept_bytes: 4_608,
   kept_events: 4,

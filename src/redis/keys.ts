@@ -222,6 +222,15 @@ export interface ShardKeys {
   readonly pushAgents: string;
   /** HASH push agent → the time, ms, since which its server cannot be reached. */
   readonly unreached: string;
+  /**
+   * HASH: the rules for an agent by one delegator or, for `all`, by those who may answer all of its questions. Its field
+   * `version` grows with each change (engine/rules/rules.lua).
+   */
+  readonly rules: (agent: string, scope: string) => string;
+  /** HASH rule id → its agent and scope, `<agent> <scope>`. */
+  readonly rulePlaces: string;
+  /** ZSET rule id → when it was created, ms: `all`, `by:<principal>`, `token:<id>`, `for:<agent>`. */
+  readonly ruleList: (index: string) => string;
   /** HASH agent → when it was last seen, ms; `<agent>:paused` → JSON of its workers' pauses (engine/agents/paused-workers.ts). */
   readonly seen: string;
   /** PUB/SUB: wakes of polls; engine/leases/wake-message.ts has the format. */
@@ -271,6 +280,9 @@ export function shardKeys(shard: number): ShardKeys {
     last: (agent) => `${base}:last:${agent}`,
     pushAgents: `${base}:push_agents`,
     unreached: `${base}:unreached`,
+    rules: (agent, scope) => `${base}:rules:${agent}:${scope}`,
+    rulePlaces: `${base}:rules`,
+    ruleList: (index) => `${base}:list:rules:${index}`,
     seen: `${base}:seen`,
     wake: `${base}:wake`,
     replicated: `${base}:replicated`,

@@ -15,9 +15,10 @@ import {
 
 /**
  * The way of an answer, as far as the broker knows it for sure: the API; `console`: the HTTP API with the session of a
- * sign-in; `rest`: the HTTP API with a token, which the CLI and the library use, too; `auto`: approved in advance.
+ * sign-in; `rest`: the HTTP API with a token, which the CLI and the library use, too; `auto`: approved in advance;
+ * `rule`: by a rule.
  */
-export const answerWaySchema = z.enum(["console", "rest", "mcp", "a2a", "ag-ui", "auto"]);
+export const answerWaySchema = z.enum(["console", "rest", "mcp", "a2a", "ag-ui", "auto", "rule"]);
 export type AnswerWay = z.infer<typeof answerWaySchema>;
 
 /** What an answer changed in the arguments of the proposed actions, by request_id. */
@@ -34,6 +35,13 @@ export const shownAnswerShape = {
   redacted: z.literal(true).optional(),
 };
 
+/** The same of an answer that a rule may have given. */
+export const ruledAnswerShape = {
+  ...shownAnswerShape,
+  /** The id of the rule that answered, in the name of its creator. */
+  rule: z.string().optional(),
+};
+
 export const settledRequestSchema = z.strictObject({
   /** The id of the request in its question. */
   request_id: z.string(),
@@ -41,7 +49,7 @@ export const settledRequestSchema = z.strictObject({
   question_preview: z.string(),
   /** The name of the action that it proposed. */
   action: z.string().optional(),
-  ...shownAnswerShape,
+  ...ruledAnswerShape,
   /** What the answer changed in the arguments of the action. */
   changes: boundedChangesSchema.optional(),
 });
@@ -74,7 +82,7 @@ export const settledQuestionSchema = z.strictObject({
   settled_at: instantSchema,
   /** Who answered; null if it expired. */
   by: principalSchema.nullable(),
-  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui` or `auto`, or one of a later version; null if it expired. */
+  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto` or `rule`, or one of a later version; null if it expired. */
   via: z.string().nullable(),
   /** What it asked, and the answers. */
   requests: z.array(settledRequestSchema),

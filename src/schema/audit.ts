@@ -1,5 +1,5 @@
 /**
- * The audit log: who changed tokens, sessions, agents and schedules, decided about proposed actions, erased delegations, or acted in
+ * The audit log: who changed tokens, sessions, agents, schedules and rules, decided about proposed actions, erased delegations, or acted in
  * bulk. Limit: no reads, and nothing else about single delegations, which have events.
  */
 import * as z from "zod";
@@ -27,6 +27,8 @@ export const auditActionSchema = z.enum([
   "schedule.resume",
   "schedule.run",
   "schedule.delete",
+  "rule.create",
+  "rule.revoke",
 ]);
 export type AuditAction = z.infer<typeof auditActionSchema>;
 
@@ -39,7 +41,7 @@ export const auditEntrySchema = z.strictObject({
   by: principalSchema,
   /** What was done. */
   action: auditActionSchema,
-  /** The agent, or the id of the token, session, delegation or schedule. */
+  /** The agent, or the id of the token, session, delegation, schedule or rule. */
   subject: z.string(),
   /** More about it, depending on the action. */
   details: jsonObjectSchema,
@@ -50,7 +52,7 @@ export type AuditEntry = z.infer<typeof auditEntrySchema>;
 export const auditFilterSchema = z.strictObject({
   /** Only this action. */
   action: auditActionSchema.optional(),
-  /** Only about this agent, or the token, session, delegation or schedule with this id. */
+  /** Only about this agent, or the token, session, delegation, schedule or rule with this id. */
   subject: z.string().min(1).max(256).optional(),
   /** Only what this principal did. */
   by: principalSchema.optional(),

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { artifactSchema, messageSchema } from "./a2a.ts";
-import { changesByRequestSchema, shownAnswerShape } from "./answered.ts";
+import { changesByRequestSchema, ruledAnswerShape, shownAnswerShape } from "./answered.ts";
 import { budgetShownSchema } from "./budget.ts";
 import {
   awaitsSchema,
@@ -166,7 +166,7 @@ export const interruptedEventSchema = z.object({
   status: z.literal("interrupted"),
   /** The question. */
   interrupt: interruptSchema,
-  /** True: the broker approves it at once, in the delegator's name. */
+  /** True: the broker answers it at once: it was approved in advance, or there is a rule for it. */
   auto: z.literal(true).optional(),
   /** The worker waits for the answer with its lease until this instant; absent: it does not wait. */
   expires_at: instantSchema.optional(),
@@ -191,15 +191,15 @@ export const answeredEventSchema = z.object({
   interrupt_id: z.string(),
   /** Who answered. */
   by: principalSchema,
-  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui` or `auto`, or one of a later version. */
+  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto` or `rule`, or one of a later version. */
   via: z.string().optional(),
-  /** True: the broker answered, because this principal had approved it in advance. */
+  /** True: the broker answered, because this principal had approved it in advance, or has a rule for it. */
   auto: z.literal(true).optional(),
   /** What the answer changed in the arguments of the proposed actions, by `request_id`. */
   changes: changesByRequestSchema.optional(),
   /** The answers, by `request_id`. */
-  answers: z.record(z.string(), z.object(shownAnswerShape)),
-  ...shownAnswerShape,
+  answers: z.record(z.string(), z.object(ruledAnswerShape)),
+  ...ruledAnswerShape,
   ...kept,
 });
 /** The question was answered. If it was a single one, the answer is also at the top. */

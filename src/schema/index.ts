@@ -18,6 +18,8 @@ export * from "./file-url.ts";
 export * from "./json-object.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";
+export * from "./rule.ts";
+export * from "./rule-request.ts";
 export * from "./schedule.ts";
 export * from "./session.ts";
 export * from "./stats.ts";

@@ -369,13 +369,13 @@ export const LIMITS = {
   audit_entries: limit(
     10_000,
     "entries",
-    "in the audit log by the operator, and as many of decisions, about schedules and by all others together; then the principal with the most loses its oldest",
+    "in the audit log by the operator, and as many of decisions, about schedules and rules and by all others together; then the principal with the most loses its oldest",
     null,
   ),
   audit_share: limit(
     1_000,
     "entries",
-    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, and as many about the rest; the oldest of them are dropped",
+    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, as many about rules, and as many about the rest; the oldest of them are dropped",
     null,
   ),
   audit_entry_bytes: limit(
@@ -401,6 +401,22 @@ export const LIMITS = {
     null,
   ),
   schedule_runs: limit(100, "runs", "in the history of a schedule; older ones are dropped", null),
+  rules: limit(100, "rules", "of one principal for the agents of one shard", "limit_reached"),
+  agent_rules: limit(
+    100,
+    "rules",
+    "for one agent by its approvers and the operator together, and as many by each delegator",
+    "limit_reached",
+  ),
+  rule_bytes: limit(4 * KIB, "bytes", "one rule, as JSON", "invalid_request"),
+  rule_uses: limit(10, "uses", "that a rule keeps; older ones are dropped", null),
+  rule_days: limit(30, "days", "a rule that has ended is kept, and then until the next one is created", null),
+  rule_steps: limit(
+    100_000,
+    "steps",
+    "to compare one question with all rules, as those of a schema; beyond it a person is asked",
+    null,
+  ),
   stats_subjects: limit(
     1_000,
     "agents and delegators",
@@ -461,6 +477,12 @@ export const AT_REST: readonly LimitName[] = [
   "schedule_missed_seconds",
   "schedule_missed",
   "schedule_runs",
+  "rules",
+  "agent_rules",
+  "rule_bytes",
+  "rule_uses",
+  "rule_days",
+  "rule_steps",
   "stats_subjects",
   "stats_codes",
 ];

@@ -150,14 +150,16 @@ test("the log can be narrowed, and sign-ins are no changes", () => {
     "agent.pause",
     "delegations.cancel",
     "schedule.run",
+    "rule.revoke",
   ] as const;
   const of = (kind: Kind) => actions.filter((action) => isOfKind({ action }, kind));
   expect(KINDS.map(([kind]) => of(kind).join())).toEqual([
-    "token.revoke,agent.pause,delegations.cancel,schedule.run",
+    "token.revoke,agent.pause,delegations.cancel,schedule.run,rule.revoke",
     "agent.pause",
     "token.revoke",
     "delegations.cancel",
     "schedule.run",
+    "rule.revoke",
     "session.create",
     actions.join(),
   ]);
@@ -223,6 +225,7 @@ test("the audit log says whose token was created and revoked", () => {
     { action: "delegation.erase", subject: "dlg_0123456789abcdef", by: "operator", details: {} },
     { action: "agent.pause", subject: "coder", by: "operator", details: {} },
     { action: "schedule.run", subject: "sch_0123456789abcdef", by: "operator", details: {} },
+    { action: "rule.create", subject: "rul_0123456789abcdef", by: "operator", details: {} },
   ] as const;
   const owners = ownersOf(log);
   expect(log.map((entry) => Object.values(auditText(entry, owners)).join(" ").trim())).toEqual([
@@ -235,6 +238,7 @@ test("the audit log says whose token was created and revoked", () => {
     "erased the delegation …89abcdef",
     "paused the agent coder",
     "ran the schedule …89abcdef",
+    "created the rule …89abcdef",
   ]);
 });
 

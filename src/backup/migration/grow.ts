@@ -5,6 +5,7 @@
  * be repeated.
  */
 
+import * as z from "zod";
 import { isRecordLua } from "../../lifecycle/read-fields.ts";
 import { OUTBOUND_QUEUE } from "../../queue/outbound-queue.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -143,6 +144,7 @@ async function move(redis: Redis, { agent, from, to }: Misplaced, queue: readonl
   if (isPush === 1) await redis.sadd(to.pushAgents, agent);
   if (unreached !== null) await redis.hset(to.unreached, agent, unreached);
   if (seen !== null) await redis.hset(to.seen, agent, seen);
+  await moveRules(redis, agent, from, to);
   await redis.zadd(to.agentNames, 0, agent);
   await redis.sadd(to.agents, agent);
   for (const name of [...names, from.turns(agent)]) await redis.unlink(name);
@@ -152,6 +154,38 @@ async function move(redis: Redis, { agent, from, to }: Misplaced, queue: readonl
   await redis.zrem(from.agentNames, agent);
   await redis.hdel(keys.placed, agent);
   await redis.srem(from.agents, agent);
+}
+
+const ruleDocSchema = z.object({ by: z.string(), token: z.string() });
+
+/** Copies the rules for an agent, then deletes them; the list by which a repeated run finds them is changed last. */
+async function moveRules(redis: Redis, agent: string, from: ShardKeys, to: ShardKeys): Promise<void> {
+  const list = `for:${agent}`;
+  const found = await redis.zrange(from.ruleList(list), "0", "-1", "WITHSCORES");
+  const ids = found.flatMap((id, at) => (at % 2 === 0 ? [{ id, at: Number(found[at + 1]) }] : []));
+  const places = new Map<string, string>();
+  for (const { id } of ids) places.set(id, (await redis.hget(from.rulePlaces, id)) ?? "");
+  const scopeOf = (id: string): string => places.get(id)?.split(" ")[1] ?? "";
+  const hashes = [...new Set(ids.map(({ id }) => scopeOf(id)))].map((scope) => ({
+    old: from.rules(agent, scope),
+    new: to.rules(agent, scope),
+  }));
+  for (const hash of hashes) await copyKey(redis, hash.old, hash.new);
+  for (const { id, at } of ids) {
+    const doc = await redis.hget(from.rules(agent, scopeOf(id)), id);
+    // An earlier run has moved it, up to the list.
+    if (doc === null) continue;
+    const { by, token } = ruleDocSchema.parse(JSON.parse(doc));
+    await redis.hset(to.rulePlaces, id, places.get(id) ?? "");
+    const lists = ["all", `by:${by}`, ...(token === "" ? [] : [`token:${token}`])];
+    for (const name of [...lists, list]) await redis.zadd(to.ruleList(name), at, id);
+    for (const name of lists) await redis.zrem(from.ruleList(name), id);
+  }
+  for (const hash of hashes) await redis.unlink(hash.old);
+  for (const { id } of ids) {
+    await redis.hdel(from.rulePlaces, id);
+    await redis.zrem(from.ruleList(list), id);
+  }
 }
 
 async function copyKey(redis: Redis, name: string, to: string): Promise<void> {

@@ -23,6 +23,8 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
   "schedule.resume": "resumed the schedule",
   "schedule.run": "ran the schedule",
   "schedule.delete": "deleted the schedule",
+  "rule.create": "created the rule",
+  "rule.revoke": "revoked the rule",
 };
 
 /** What the log can be narrowed to. Sign-ins are the most, and the least telling. */
@@ -32,6 +34,7 @@ export const KINDS = [
   ["tokens", "Tokens"],
   ["delegations", "Delegations"],
   ["schedules", "Schedules"],
+  ["rules", "Rules"],
   ["sign-ins", "Sign-ins"],
   ["all", "Everything"],
 ] as const;
@@ -96,6 +99,8 @@ export function auditText(
     case "schedule.resume":
     case "schedule.run":
     case "schedule.delete":
+    case "rule.create":
+    case "rule.revoke":
       return { what, whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     default:
       return { what, whom: names.get(subject) ?? subject };

@@ -30,6 +30,7 @@ import { eventRoutes } from "../rest/events.ts";
 import { fileRoutes } from "../rest/files.ts";
 import { leaseRoutes } from "../rest/leases.ts";
 import { replyRoutes } from "../rest/replies.ts";
+import { ruleRoutes } from "../rest/rules.ts";
 import { scheduleRoutes } from "../rest/schedules.ts";
 import { sessionRoutes } from "../rest/sessions.ts";
 import { statsRoutes } from "../rest/stats.ts";
@@ -62,6 +63,7 @@ export const ROUTES: readonly Route[] = [
   ...delegationActionRoutes,
   ...answerRoutes,
   ...scheduleRoutes,
+  ...ruleRoutes,
   ...eventRoutes,
   ...treeRoutes,
   ...leaseRoutes,

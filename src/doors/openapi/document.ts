@@ -41,6 +41,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
     description: "Delegate work to an agent and read its results.",
   },
   Schedules: { segments: ["schedules", "runs"], description: "What is delegated again and again, and when." },
+  Rules: { segments: ["rules"], description: "Standing approvals and denials of proposed actions." },
   Working: {
     segments: ["leases", "replies"],
     description: "The worker's side: it calls the broker, never the reverse.",

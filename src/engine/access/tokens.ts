@@ -78,6 +78,7 @@ export class Tokens implements Lookup {
   readonly #revocations: Revocations;
   readonly #sessions: Sessions;
   readonly #operatorHash: string;
+  readonly #onRevoked: (id: string) => Promise<void>;
   readonly #cache = new MarkedCache<CachedToken>({
     maxBytes: CACHE_BYTES,
     bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
@@ -86,7 +87,15 @@ export class Tokens implements Lookup {
   /** Sessions with the highest priority of their tokens, by the identities that the sessions cache. */
   readonly #limitedSessions = new WeakMap<Identity, Identity>();
 
-  constructor(redis: Redis, revocations: Revocations, sessions: Sessions, operatorToken: string) {
+  /** `onRevoked` ends what depends on a token, before its revocation is acknowledged. */
+  constructor(
+    redis: Redis,
+    revocations: Revocations,
+    sessions: Sessions,
+    operatorToken: string,
+    onRevoked: (id: string) => Promise<void> = async () => {},
+  ) {
+    this.#onRevoked = onRevoked;
     this.#redis = redis;
     this.#revocations = revocations;
     this.#sessions = sessions;
@@ -171,6 +180,7 @@ export class Tokens implements Lookup {
       ],
     );
     this.#revocations.endHere(id);
+    await this.#onRevoked(id);
     // Also after a repeat: the first request may not have been confirmed.
     await this.#revocations.confirm();
     return revoked === 1;
@@ -203,6 +213,12 @@ export class Tokens implements Lookup {
   async isValid(id: string): Promise<boolean> {
     const found = await this.#find(id);
     return found !== null && !hasPassed(found.identity.expires_at);
+  }
+
+  /** When the token expires, ms, read from Redis and not from the cache; null: never; undefined: there is none. */
+  async readExpiry(id: string): Promise<number | null | undefined> {
+    const json = await this.#redis.hget(keys.tokens, id);
+    return json === null ? undefined : storedSchema.parse(JSON.parse(json)).expires_at;
   }
 
   /** What limits the work that the token with this id delegates. '' is the operator's. */

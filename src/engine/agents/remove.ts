@@ -9,11 +9,11 @@ import { audit } from "../upkeep/audit.ts";
 import type { Conditions } from "./conditions.ts";
 
 /**
- * Deletes an agent, its tokens, its schedules, its queue and its unfinished delegations; false when it is busy and `force`
+ * Deletes an agent, its tokens, its schedules, its rules, its queue and its unfinished delegations; false when it is busy and `force`
  * is off. Every step may be repeated, so a second request finishes a deletion that was cut short.
  */
 export async function removeAgent(
-  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "schedules" | "tokens">,
+  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "rules" | "schedules" | "tokens">,
   principal: Principal,
   agent: string,
   force: boolean,
@@ -28,6 +28,7 @@ export async function removeAgent(
   await audit(broker, principal, "agent.delete", agent, { force });
   await broker.tokens.revokeAll(`agent:${agent}`);
   await deleteSchedulesOf(broker, `agent:${agent}`);
+  await broker.rules.dropOfAgent(agent);
   const options = { reason: "the agent was deleted" };
   for (
     let ids = await broker.agents.liveDelegations(agent);

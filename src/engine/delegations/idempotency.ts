@@ -68,6 +68,14 @@ export function requireKey(key: string): void {
   });
 }
 
+/** The characters of an id that a principal creates with this key, always the same ones. */
+export const derivedId = (principal: string, key: string): string =>
+  BigInt(`0x${digest("sha256", `${principal}\n${key}`, "hex")}`)
+    .toString(36)
+    .padStart(DERIVED_LENGTH, "0")
+    .slice(-DERIVED_LENGTH);
+const DERIVED_LENGTH = 26;
+
 export interface Reservation {
   readonly id: string;
   /** The key's name, stored in the record: the key is retired before the record is deleted. */

@@ -14,12 +14,12 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { ReplyRequest } from "../../schema/lease.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import { afterMove, type Moves } from "../after-move.ts";
-import type { Broker, Reads } from "../broker.ts";
+import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
 import { type NamesFiles, nameFilesIn } from "../files/name-files.ts";
-import { askMove, type Question } from "../questions/ask.ts";
+import { type Asks, askMove, type Question } from "../questions/ask.ts";
 import { asHolder } from "./as-holder.ts";
 import { type ReplyResult, replyMove } from "./reply.ts";
 
@@ -61,7 +61,7 @@ type Holder = {
 };
 
 export async function replyA2a(
-  broker: Moves & NamesFiles,
+  broker: Moves & NamesFiles & Asks,
   principal: Principal,
   agent: string,
   address: Address | null,
@@ -94,7 +94,7 @@ function locate(address: Address): { id: string; fence: number } {
 }
 
 async function makeMove(
-  broker: Reads & Pick<Broker, "log" | "writer">,
+  broker: Asks,
   id: string,
   holder: Holder,
   action: Action,
@@ -135,7 +135,7 @@ async function makeMove(
  * gets the answer as its message.
  */
 async function ask(
-  broker: Reads & Pick<Broker, "writer">,
+  broker: Asks,
   id: string,
   holder: Holder,
   question: Question,

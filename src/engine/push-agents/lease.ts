@@ -28,7 +28,7 @@ import { addArtifact } from "../leases/artifacts.ts";
 import { heartbeat } from "../leases/heartbeat.ts";
 import { release } from "../leases/release.ts";
 import { reply } from "../leases/reply.ts";
-import { ask } from "../questions/ask.ts";
+import { type Asks, ask } from "../questions/ask.ts";
 
 const LONGEST_RETRY_MS = 500;
 /** How long a stopping gateway repeats its last call. */
@@ -38,7 +38,7 @@ const LAST_CALL_MS = 1_000;
 const STOPPING = new Error("the gateway is stopping");
 
 /** The verbs of a lease's holder. */
-export type HolderVerbs = Moves & NamesFiles & Pick<Broker, "feed" | "heldHeartbeats" | "presence">;
+export type HolderVerbs = Moves & NamesFiles & Asks & Pick<Broker, "feed" | "heldHeartbeats" | "presence">;
 
 export class PushAgentLease {
   readonly #broker: HolderVerbs;

@@ -5,7 +5,14 @@ import type { Message } from "../../schema/a2a.ts";
 /** Metadata that names the question that a message answers; only the broker sets it. */
 const QUESTION_METADATA = ["interrupt_id", "request_id", "decision"] as const;
 /** All metadata of answers that only the broker sets. */
-export const ANSWER_METADATA: readonly string[] = [...QUESTION_METADATA, "by", "auto", "at", "redacted"];
+export const ANSWER_METADATA: readonly string[] = [
+  ...QUESTION_METADATA,
+  "by",
+  "auto",
+  "rule",
+  "at",
+  "redacted",
+];
 
 export function withoutAnswerMetadata(
   metadata: Record<string, unknown> | undefined,

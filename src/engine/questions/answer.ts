@@ -68,10 +68,12 @@ export async function answer(
 }
 
 /** The author of an answer; `auto`: the broker answers, because this principal approved it in advance. */
-interface Author {
+export interface Author {
   readonly by: string;
   readonly via: AnswerWay;
   readonly auto?: true;
+  /** The rules that it answers by, by request_id. */
+  readonly rules?: ReadonlyMap<string, string> | undefined;
   readonly key?: string | undefined;
 }
 
@@ -89,12 +91,12 @@ interface Answering {
 /** The command that answers the open question. If the request is for another question, it is only a repeat. */
 export function answerCommand({ id, request, author, open, inputs }: Answering): Command {
   const { interrupt_id } = request;
-  const { key, via: _, ...by } = author;
+  const { key, via: _, rules, ...by } = author;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
   const composed = inputs.map(([request_id, input]) => ({
     request_id,
-    answer: toAnswer({ interrupt_id, request_id, ...by, at: stamp }, input),
+    answer: toAnswer({ interrupt_id, request_id, ...by, rule: rules?.get(request_id), at: stamp }, input),
   }));
   const hasContent = composed.some(({ answer: { message } }) => message.parts.length > 0);
   const isAuth = open?.kind === "auth" && open.id === interrupt_id;
@@ -174,7 +176,8 @@ const namingFiles = (broker: Answers, principal: Principal, id: string, inputs: 
     }),
   );
 
-interface Heading extends Omit<Author, "key" | "via"> {
+interface Heading extends Omit<Author, "key" | "via" | "rules"> {
+  readonly rule?: string | undefined;
   readonly interrupt_id: string;
   readonly request_id: string;
   readonly at: string;
@@ -187,7 +190,7 @@ type Composed = GivenAnswer & { readonly message: Message };
 function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
-  const { interrupt_id, request_id, by, auto, at } = heading;
+  const { interrupt_id, request_id, by, auto, rule, at } = heading;
   const stamped = toUserMessage({
     ...message,
     parts,
@@ -198,6 +201,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
       ...(decision && { decision }),
       by,
       ...(auto && { auto }),
+      ...(rule !== undefined && { rule }),
       at,
     },
   });
@@ -221,7 +225,7 @@ interface Shown {
 /** The event's members. A single answer is also shown at the top level, where most readers look. */
 function eventOf(
   interrupt_id: string,
-  { by, via, auto }: Author,
+  { by, via, auto, rules }: Author,
   composed: readonly { readonly request_id: string; readonly answer: Composed }[],
   { secret, asked, changes }: Shown,
 ) {
@@ -235,11 +239,12 @@ function eventOf(
       ...(decision && { decision }),
       ...(text !== "" && { answer_preview: preview(text) }),
       ...(secret && { redacted: true }),
+      rule: rules?.get(request_id),
     };
     return [request_id, members] as const;
   });
   const [first, second] = shown;
-  const { decision, answer_preview, redacted: isRedacted } = (!second && first?.[1]) || {};
+  const { decision, answer_preview, redacted: isRedacted, rule } = (!second && first?.[1]) || {};
   return {
     interrupt_id: JSON.stringify(interrupt_id),
     by: JSON.stringify(by),
@@ -248,6 +253,7 @@ function eventOf(
     decision: decision && JSON.stringify(decision),
     answer_preview: answer_preview && JSON.stringify(answer_preview),
     redacted: isRedacted ? "true" : undefined,
+    rule: rule && JSON.stringify(rule),
     answers: JSON.stringify(Object.fromEntries(shown)),
     changes: changes && JSON.stringify(changes),
   };

@@ -31,6 +31,8 @@ import { allowsApprovalInAdvance } from "./allowed-approval.ts";
 import { answerCommand } from "./answer.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
 import { APPROVAL, autoApproveOf, isApprovedInAdvance, isApproveOrDeny } from "./approved-in-advance.ts";
+import type { Audits } from "./audit-decisions.ts";
+import { auditRules, type Given, NO_STANDING, requestOf, standingAnswers } from "./standing-answers.ts";
 
 type Kind = "input" | "auth";
 
@@ -121,14 +123,25 @@ function requireDistinct(ids: readonly string[]): void {
   });
 }
 
+/** How often a question whose rules change meanwhile is compared again; then a person is asked. */
+const MAX_ROUNDS = 5;
+
+/** To ask a question. */
+export type Asks = Reads & Audits & Pick<Broker, "writer" | "rules" | "tokens">;
+interface Raised {
+  readonly interrupt_id: string;
+  readonly outcome: Outcome;
+  readonly record: StoredDelegation | null;
+}
+
 /** Makes the move only; the caller calls `afterMove`. `by` identifies the holder of the lease for the script. */
 export async function askMove(
-  broker: Reads & Pick<Broker, "writer">,
+  broker: Asks,
   id: string,
   by: { readonly fence: number; readonly agent?: string },
   question: Question,
   reply_hash: string,
-): Promise<{ interrupt_id: string; outcome: Outcome; record: StoredDelegation | null }> {
+): Promise<Raised> {
   const { kind } = question;
   const artifacts = (question.artifacts ?? []).map(withoutLease);
   const isNamed = question.requests.every((one) => one.request_id ?? one.message?.messageId);
@@ -140,26 +153,21 @@ export async function askMove(
   requireDistinct(requests.map(({ request_id }) => request_id));
   const asked = { kind, requests };
   const hasAutoApprove = (before?.get("auto_approve") ?? null) !== null;
-  // Read once: the id and the approval must not depend on two states of the setting.
-  const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.get("target") ?? ""));
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
   const idForPerson = personalId ?? plainId;
-  const setting = before && isAllowed ? autoApproveOf(before) : null;
-  const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
-  const commandFor = (interrupt_id: string): Command => ({
+  const commandFor = (interrupt_id: string, params: Command["params"]): Command => ({
     move: question.hold ? "hold" : "interrupt",
     id,
     params: {
       ...by,
       to: kind === "input" ? "input_required" : "auth_required",
       interrupt_id,
-      // A person's earlier answer counts, even if the question would be approved in advance now.
-      answered_as: isApproved ? [idForPerson, plainId] : undefined,
       interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
       sticky_ms: question.sticky_ms || undefined,
       reply_hash,
+      ...params,
     },
     fields: { checkpoint: question.checkpoint },
     history: requests.map(({ message }) => JSON.stringify(message)),
@@ -171,38 +179,64 @@ export async function askMove(
     shows: "artifacts",
     read: true,
   });
-  const askPerson = async () => ({
-    interrupt_id: idForPerson,
-    ...(await broker.writer.move(commandFor(idForPerson))),
-  });
-  if (!before || !isApproved) return askPerson();
-  const plain = commandFor(plainId);
-  const approved = { ...plain, params: { ...plain.params, auto: true }, event: { auto: "true" } };
-  // Asks and approves in one step, so that the question is never open and nobody is notified.
-  const approval = answerCommand({
-    id,
-    request: { interrupt_id: plainId, ...APPROVAL },
-    author: { by: before.get("delegator"), via: "auto", auto: true },
-    open: { id: plainId, ...asked },
-    inputs: requests.map(({ request_id }) => [request_id, APPROVAL] as const),
-  });
-  const both = await broker.writer.moveBoth(approved, approval);
-  if (both === null) return askPerson();
-  const { first, second } = both;
-  if (second) return { interrupt_id: plainId, ...second };
-  const { kind: result } = first.outcome;
-  // The approval failed, now or at an earlier request, and nobody was notified. A person's answer would be the same move.
-  // So it is tried again; if that throws, this request fails, and a repeat of it tries once more.
-  const again = result === "ok" || result === "duplicate" ? await broker.writer.move(approval) : null;
-  return { interrupt_id: plainId, ...(again?.outcome.kind === "ok" ? again : first) };
+  for (let round = 1; ; round += 1) {
+    const standing = before ? await standingAnswers(broker, before, asked, plainId) : NO_STANDING;
+    // Read once: the id and the approval must not depend on two states of the setting.
+    const isAllowed =
+      standing.isAllowed ??
+      (hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.get("target") ?? "")));
+    const setting = before && isAllowed && standing.allowsOthers ? autoApproveOf(before) : null;
+    const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
+    // A person's earlier answer counts, even if the question would be approved in advance now.
+    const earlier = [...standing.earlierIds, ...(isApproved ? [plainId] : [])];
+    const answered_as = earlier.length > 0 ? [idForPerson, ...earlier] : undefined;
+    const askPerson = async (): Promise<Raised> => ({
+      interrupt_id: idForPerson,
+      ...(await broker.writer.move(commandFor(idForPerson, { answered_as }))),
+    });
+    const given = isApproved && before ? approvalOf(before, asked) : standing.given;
+    if (!before || !given || round > MAX_ROUNDS) return askPerson();
+    const interrupt_id = isApproved ? plainId : (standing.given?.interrupt_id ?? plainId);
+    const open = { id: interrupt_id, ...asked };
+    const { rules_seen } = standing;
+    const asking = commandFor(interrupt_id, { answered_as, auto: true, rules_seen, rules: given.rules });
+    const answer = answerCommand({
+      id,
+      request: requestOf(interrupt_id, given.inputs),
+      author: given.author,
+      open,
+      inputs: given.inputs,
+    });
+    const params = { ...answer.params, ...(given.rules && { rules_seen, rules: given.rules }) };
+    const answering = { ...answer, params };
+    // Asks and answers in one step, so that the question is never open and nobody is notified.
+    const both = await broker.writer.moveBoth({ ...asking, event: { auto: "true" } }, answering);
+    if (both === null) return askPerson();
+    const { first, second } = both;
+    if (first.outcome.kind === "rules_changed") continue;
+    const { kind: result } = first.outcome;
+    // If the answer failed, now or at an earlier request, nobody was notified. A person's answer would be the same move.
+    // So it is tried again; if that throws, this request fails, and a repeat of it tries once more.
+    const isTried = second === null && (result === "ok" || result === "duplicate");
+    const again = isTried ? await broker.writer.move(answering) : second;
+    const isAnswered = again?.outcome.kind === "ok";
+    if (isAnswered) await auditRules(broker, before, given, open);
+    return { interrupt_id, ...(isAnswered ? again : first) };
+  }
 }
+
+/** What the delegator approved with the task, as the answer. */
+const approvalOf = (record: StoredDelegation, { requests }: Asked): Given => ({
+  inputs: requests.map(({ request_id }) => [request_id, APPROVAL] as const),
+  author: { by: record.get("delegator"), via: "auto", auto: true },
+});
 
 /**
  * Asks a question and ends the lease; with `hold` the lease stays. If it was answered before, returns its answers, and the
  * lease stays. Asked again with `hold`, it returns the answers or `held_until`; asked again without, it parks the delegation.
  */
 export async function ask(
-  broker: Moves & NamesFiles,
+  broker: Moves & NamesFiles & Asks,
   principal: Principal,
   leaseId: string,
   { kind, requests, expires_in_seconds, sticky_seconds, checkpoint, hold, ...single }: InterruptRequest,

@@ -22,19 +22,22 @@ interface Decided {
   readonly via: AnswerWay;
   readonly open: Asked & Pick<Interrupt, "id">;
   readonly inputs: Inputs;
+  /** The rules that decided, by request_id. */
+  readonly rules?: ReadonlyMap<string, string>;
 }
 
 /** An answer without a decision on an action, such as a text, leaves no entry. */
 export async function auditDecisions(
   broker: Audits,
   principal: Principal,
-  { id, target, via, open, inputs }: Decided,
+  { id, target, via, open, inputs, rules }: Decided,
 ): Promise<void> {
   const changes = shownChanges(open, inputs, MAX_CHARACTERS);
   const decisions = inputs.flatMap(([request_id, { decision }]) => {
     const action = open.requests.find((one) => one.request_id === request_id)?.action?.name;
     if (action === undefined || decision === undefined) return [];
-    return [{ action, decision, ...changes?.[request_id] }];
+    const rule = rules?.get(request_id);
+    return [{ action, decision, ...(rule !== undefined && { rule }), ...changes?.[request_id] }];
   });
   if (decisions.length === 0) return;
   const head = { target, interrupt_id: open.id, via };

@@ -2,7 +2,6 @@
  * Creates, changes, pauses, resumes and deletes schedules, and runs one now. Limit: the delegation is checked as a submit
  * would be, in the name of the owner; whether it is still accepted shows at each tick.
  */
-import { createHash } from "node:crypto";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
@@ -11,7 +10,7 @@ import { type SchedulePatch, type ScheduleRequest, scheduleRequestSchema } from 
 import { lowerPriority, type Principal, requireDelegator, toPrincipal } from "../access/access.ts";
 import type { Identity } from "../access/revocations.ts";
 import { check } from "../delegations/delegate.ts";
-import { bodyHash, requireKey } from "../delegations/idempotency.ts";
+import { bodyHash, derivedId, requireKey } from "../delegations/idempotency.ts";
 import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { type Advances, findTick, liveOf, submitRun } from "./advance.ts";
 import { requireCalendar } from "./check.ts";
@@ -86,12 +85,6 @@ function requireBody(schedule: StoredSchedule, body: string): StoredSchedule {
     `This Idempotency-Key was used with another body, for ${schedule.id}.`,
   );
 }
-
-const derivedId = (principal: string, key: string): string =>
-  BigInt(`0x${createHash("sha256").update(`${principal}\n${key}`).digest("hex")}`)
-    .toString(36)
-    .padStart(ID_LENGTH, "0")
-    .slice(-ID_LENGTH);
 
 function textOf(settings: Settings): string {
   const text = JSON.stringify(settings);

@@ -2,7 +2,7 @@
 -- audit_entries, audit_share and audit_ms.
 --
 -- The operator's stream is cut at its length. In the stream of all others, and of everybody's decisions and changes of
--- schedules, each principal has shares, one for sessions, one for decisions, one for schedules and one for the rest: a full
+-- schedules and rules, each principal has shares, one for sessions, one for decisions, one for schedules, one for rules and one for the rest: a full
 -- share loses its own oldest entry, and a full stream the oldest of its largest share. So nobody pushes out the entries of
 -- somebody with fewer, nor hides a change behind sessions, decisions or schedules.
 --
@@ -15,6 +15,7 @@ local audit_batch = 100
 local function audit_share_of(by, action)
   if action == 'delegation.decide' then return by .. '|decisions' end
   if string.sub(action, 1, 9) == 'schedule.' then return by .. '|schedules' end
+  if string.sub(action, 1, 5) == 'rule.' then return by .. '|rules' end
   return by .. (string.sub(action, 1, 8) == 'session.' and '|sessions' or '|rest')
 end
 
@@ -64,7 +65,8 @@ local function audit(stream, entry, offset)
   -- The clock was set back: the stream continues from its last id.
   if type(added) == 'table' and added.err then added = redis.call('XADD', stream, '*', unpack(values)) end
   local oldest = string.format('%.0f', math.max(0, now - audit_ms))
-  local is_shared = entry[2] == 'delegation.decide' or string.sub(entry[2], 1, 9) == 'schedule.'
+  local is_shared = entry[2] == 'delegation.decide' or string.sub(entry[2], 1, 9) == 'schedule.' or
+    string.sub(entry[2], 1, 5) == 'rule.'
   if entry[1] ~= 'operator' or is_shared then return audit_keep_shares(stream, entry, added, oldest) end
   redis.call('XTRIM', stream, 'MAXLEN', '~', audit_entries)
   redis.call('XTRIM', stream, 'MINID', '~', oldest)

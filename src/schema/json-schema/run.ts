@@ -49,6 +49,11 @@ export class Run {
     this.#assertions = assertions;
   }
 
+  /** How many it has spent. */
+  get steps(): number {
+    return this.#steps;
+  }
+
   /** Whether the value fits the schema. Reports every issue, up to a limit, unless the value is only tried. */
   fits(schema: unknown, value: unknown, place: Place): boolean {
     this.spend(1);

@@ -54,6 +54,10 @@ POST /v1/leases/:lease_id/use                  403    ok     404    403    403  
 POST /v1/leases/:lease_id/release              403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/reply                403    ok     404    403    403      403    ok       401
 POST /v1/agents/:agent/replies                 403    ok     403    403    403      403    ok       401
+POST /v1/rules                                 ok     ok     ok     ok     ok       403    ok       401
+GET /v1/rules                                  ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/rules/:rule                            ok     404    404    404    ok       ok     ok       401
+DELETE /v1/rules/:rule                         ok     404    404    404    403      403    ok       401
 POST /v1/schedules                             ok     loop   ok     ok     403      403    ok       401
 GET /v1/schedules                              ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/schedules/:schedule                    ok     404    404    404    ok       ok     ok       401
@@ -138,6 +142,9 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "GET /v1/uploads/:upload": { stage: "filed" },
   "PATCH /v1/uploads/:upload": { stage: "filed", headers: { "upload-offset": "0" }, body: () => 1 },
   "DELETE /v1/uploads/:upload": { stage: "filed" },
+  "POST /v1/rules": { body: () => ({ agent: "scout", action: "write", decision: "deny" }) },
+  "GET /v1/rules/:rule": { stage: "ruled" },
+  "DELETE /v1/rules/:rule": { stage: "ruled" },
   "POST /v1/schedules": { body: () => ({ every_seconds: 3600, paused: true, delegation: work }) },
   "GET /v1/schedules/:schedule": { stage: "scheduled" },
   "PATCH /v1/schedules/:schedule": { stage: "scheduled", body: () => ({ name: "nightly" }) },
@@ -207,6 +214,7 @@ export function askOf(row: string, subject: Subject): Ask {
     .replace(":id", subject.id)
     .replace(":file", subject.file)
     .replace(":upload", subject.upload)
+    .replace(":rule", subject.rule)
     .replace(":schedule", subject.schedule)
     .replace(":lease_id", subject.lease)
     .replace(":agent", stage === "spare" ? "spare" : "scout");

@@ -91,7 +91,8 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
 
 /**
  * The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses; `filed`:
- * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule.
+ * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule;
+ * `ruled`: she has a rule.
  */
 export type Stage =
   | "spare"
@@ -103,7 +104,8 @@ export type Stage =
   | "leading"
   | "failed"
   | "filed"
-  | "scheduled";
+  | "scheduled"
+  | "ruled";
 
 export interface Subject {
   readonly id: string;
@@ -117,6 +119,7 @@ export interface Subject {
   readonly file: string;
   readonly upload: string;
   readonly schedule: string;
+  readonly rule: string;
 }
 
 export interface Ask {
@@ -191,11 +194,16 @@ export async function openWorld() {
       file: file?.id ?? "",
       upload: file ? (await files.begin(3)).body.id : "",
       schedule: "",
+      rule: "",
     };
     if (stage === "scheduled") {
       const delegation = { target: "scout", task: "do it", context_id: context };
       const schedule = { every_seconds: 3600, paused: true, delegation };
       return { ...made, schedule: (await alice.call("POST", "/v1/schedules", schedule)).body.id };
+    }
+    if (stage === "ruled") {
+      const rule = { agent: "scout", action: "write", decision: "approve", note: context };
+      return { ...made, rule: (await alice.call("POST", "/v1/rules", rule)).body.id };
     }
     if (stage === "spare") {
       await admin.agent("spare");
@@ -315,6 +323,7 @@ export const unknownOf = (subject: Subject): Subject => ({
   file: subject.file.replace(/.{4}$/, "0000"),
   upload: subject.upload.replace(/.{4}$/, "zzzz"),
   schedule: subject.schedule.replace(/.{4}$/, "zzzz"),
+  rule: subject.rule.replace(/.{4}$/, "zzzz"),
 });
 
 /** Without values that always differ: the ids of the subject and of requests. */
@@ -325,6 +334,7 @@ export const shapeOf = ({ status, text }: Received, subject: Subject): { status:
     .replaceAll(/fil_[0-9a-f_]+/g, "<file>")
     .replaceAll(/upl_[0-9a-z]+/g, "<upload>")
     .replaceAll(/sch_[0-9a-z]+/g, "<schedule>")
+    .replaceAll(/rul_[0-9a-z]+/g, "<rule>")
     .replaceAll(/req_[0-9a-z]+/g, "<request>")
     .replaceAll(/"id":\d+/g, '"id":"<call>"'),
 });

@@ -329,6 +329,11 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("GET", `/v1/schedules/${scheduled}`);
   await call("GET", `/v1/schedules/${scheduled}/runs`);
   await call("DELETE", `/v1/schedules/${scheduled}`);
+  const rule = { agent: "scout", action: "write", decision: "deny", arguments: [{ name: "n", equals: 1 }] };
+  const ruled = (await call("POST", "/v1/rules", rule)).body.id;
+  await call("GET", "/v1/rules");
+  await call("GET", `/v1/rules/${ruled}`);
+  await call("DELETE", `/v1/rules/${ruled}`);
   await call("DELETE", "/v1/agents/scout?force=true");
   expect([...seen].sort()).toEqual(ROUTES.map(nameOf).sort());
 });
@@ -341,6 +346,7 @@ describe("unknown fields", () => {
       .replace("{agent}", "scout")
       .replace("{lease_id}", LEASE)
       .replace("{schedule}", `sch_${"0".repeat(26)}`)
+      .replace("{rule}", `rul_${"0".repeat(26)}`)
       .replace("{id}", DELEGATION);
 
   test("are refused in the query of every route", async () => {

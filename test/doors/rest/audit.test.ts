@@ -126,21 +126,24 @@ test("it is bounded: others cannot displace the operator's entries, and old ones
 });
 
 test("decisions have a share of their own, and the operator's are not among its changes", async () => {
-  const { gateway, page, redis } = await setup();
+  const { clock, gateway, page, redis } = await setup();
   const before = await redis.xlen(keys.audit);
   for (const by of [OPERATOR, SCOUT]) await audit(gateway.broker, by, "delegation.decide", "decided");
   await audit(gateway.broker, OPERATOR, "schedule.run", "ran");
+  await audit(gateway.broker, OPERATOR, "rule.create", "ruled");
   await audit(gateway.broker, SCOUT, "agent.update", "changed");
   expect(await redis.xlen(keys.audit)).toBe(before);
   expect(await redis.zrange(`${OTHERS}:shares`, "0", "-1")).toEqual([
     "agent:scout|decisions",
     "agent:scout|rest",
     "operator|decisions",
+    "operator|rules",
     "operator|schedules",
   ]);
+  clock.offset_ms += 1;
   await audit(gateway.broker, OPERATOR, "agent.pause", "paused");
   const subjects = (await page("?by=operator")).entries.map(({ subject }) => subject);
-  expect(subjects).toEqual(["paused", "ran", "decided"]);
+  expect(subjects).toEqual(["paused", "ruled", "ran", "decided"]);
 });
 
 test("a principal cannot push out the entries of another, nor its own changes by sessions", async () => {

@@ -30,6 +30,7 @@ function guard_repeat()
       if answers then return { kind = 'answered', answers = answers, interrupt_id = id, extends_lease = true } end
     end
   end
+  if rule.needs_rules and cmd.rules_seen then return guard_rules() end
 end
 
 -- Limits its push configs and its children.

@@ -38,6 +38,7 @@ function store_answers()
   local hash = cmd.answer_hash or cmd.answer_key
   if hash then redis.call('HSET', key, 'answer_hash:' .. cmd.interrupt_id, hash) end
   record.answered = (record.answered or 0) + 1
+  if cmd.rules then count_rules() end
 end
 
 -- An answer is used by one call: that of this lease with this key.
