@@ -44,6 +44,7 @@ export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
 export type { FileContent } from "./client/pieces.ts";
 export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
+export { type RuleListOptions, type RuleOptions, Rules } from "./client/rules.ts";
 export { type ScheduleOptions, Schedules } from "./client/schedules.ts";
 export type { Branch } from "./client/tree.ts";
 export { InvalidDataError, type TypedSchema } from "./client/typed-schema.ts";
@@ -98,6 +99,8 @@ export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts"
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
 export { type Risk, type RiskRule, riskOf } from "./schema/risk.ts";
+export type { ArgumentConstraint, Rule, RuleUse } from "./schema/rule.ts";
+export type { RuleInput } from "./schema/rule-request.ts";
 export type { Schedule, ScheduleInput, SchedulePatchInput, ScheduleRun } from "./schema/schedule.ts";
 export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
 export type {

@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   redrive: async () => (await shared()).addRedrive,
   delete: async () => (await shared()).addDelete,
   schedule: async () => (await shared()).addSchedule,
+  rules: async () => (await shared()).addRules,
   files: async () => (await shared()).addFiles,
   work: async () => (await import("./work/work.ts")).addWork,
   relay: async () => (await import("./relay/relay.ts")).addRelay,

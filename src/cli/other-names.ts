@@ -33,6 +33,8 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("delegate --delay <duration>", "later"),
     ...named("schedule create", "cron beat recurring every crontab"),
     ...named("schedule list", "schedules crons"),
+    ...named("rules create", "rule auto-approve autoapprove always standing policy"),
+    ...named("rules list", "policies allowlist whitelist"),
     ...named("answers", "answered approved decided decisions"),
     ...named("answer", "reply respond resolve"),
     ...named("approve", "accept allow confirm permit grant ok yes"),
@@ -89,6 +91,13 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("pause", "stop suspend disable hold"),
     ...named("resume", "unpause enable continue unblock"),
     ...named("delete", "rm remove del destroy cancel"),
+  },
+  "errand rules": {
+    ...named("create", "add new make put approve allow"),
+    ...named("create --deny", "deny block"),
+    ...named("list", "ls ps"),
+    ...named("get", "show describe info inspect view status"),
+    ...named("revoke", "rm remove delete del destroy cancel stop end disable"),
   },
   "errand token": {
     ...named("list", "ls show get"),

@@ -18,6 +18,7 @@ export { addMigrate } from "./migrate.ts";
 export { addRedrive } from "./redrive.ts";
 export { addRestore } from "./restore.ts";
 export { addResults } from "./results.ts";
+export { addRules } from "./rules.ts";
 export { addSchedule } from "./schedule.ts";
 export { addServe } from "./serve.ts";
 export { addSessions } from "./sessions.ts";

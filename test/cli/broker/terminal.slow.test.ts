@@ -55,6 +55,14 @@ async function world() {
   const scheduled = { every_seconds: 3600, name: HOSTILE.slice(0, 200), delegation };
   const schedule = String((await api.call("POST", "/v1/schedules", scheduled)).body.id);
   await api.call("POST", `/v1/schedules/${schedule}/run`);
+  const hostile = {
+    agent: "scout",
+    action: HOSTILE.slice(0, 200),
+    note: HOSTILE.slice(0, 200),
+    decision: "approve",
+  };
+  const constraint = { name: HOSTILE.slice(0, 200), equals: HOSTILE.slice(0, 200) };
+  const rule = (await api.call("POST", "/v1/rules", { ...hostile, arguments: [constraint] })).body.id;
   const dir = freshDir();
   const batch = join(dir, "batch.jsonl");
   const many = [{ task: HOSTILE }, { target: "nobody", task: HOSTILE }, { task: 1 }];
@@ -91,6 +99,19 @@ async function world() {
     ["schedule", "resume", schedule],
     ["schedule", "delete", `sch_${"0".repeat(26)}`],
     ["schedule", "create", "scout", "x", "--cron", "0 9 * *"],
+    [
+      "rules",
+      "create",
+      "scout",
+      HOSTILE.slice(0, 200),
+      "--equals",
+      `x=${HOSTILE.slice(0, 200)}`,
+      "--note",
+      "x",
+    ],
+    ["rules", "list"],
+    ["rules", "get", rule],
+    ["rules", "revoke", rule],
     ["stats"],
     ["status"],
     ["top", "--once"],

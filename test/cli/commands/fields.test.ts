@@ -20,11 +20,13 @@ async function world() {
   const onTerminal = async (...argv: string[]) =>
     (await run(argv, { env, tty: { stdout: true }, childEnv: { NO_COLOR: "1" } })).stdout;
   await until(async () => (await api.call("GET", "/v1/agents/scout/workers")).body.workers.length === 1);
-  return { id, alice, schedule, session: session.body.id, entry: entries[0].id, inPipe, onTerminal };
+  const ruled = { agent: "scout", action: "write", decision: "approve" };
+  const rule = (await api.call("POST", "/v1/rules", ruled)).body.id;
+  return { id, alice, rule, schedule, session: session.body.id, entry: entries[0].id, inPipe, onTerminal };
 }
 
 test("-o name prints one whole identifier per line, into a pipe and on a terminal", async () => {
-  const { id, alice, schedule, session, entry, inPipe, onTerminal } = await world();
+  const { id, alice, rule, schedule, session, entry, inPipe, onTerminal } = await world();
   for (const [command, name] of [
     ["list", id],
     ["list --tree", id],
@@ -34,6 +36,7 @@ test("-o name prints one whole identifier per line, into a pipe and on a termina
     ["agent workers scout", "scout-host"],
     ["token list", alice.tokenId],
     ["schedule list", schedule],
+    ["rules list", rule],
     ["sessions list", session],
     ["audit --subject scout", entry],
   ] as const) {
@@ -62,6 +65,7 @@ test("--no-headers leaves out the header line", async () => {
     "agent workers scout",
     "token list",
     "schedule list --wide",
+    "rules list --wide",
     "sessions list",
     "audit --wide",
     "stats",

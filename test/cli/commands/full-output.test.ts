@@ -63,6 +63,7 @@ test("a command whose output cannot be written fails by name", async () => {
     ["agent", "resume", "scout"],
     ["token", "create", "caller:x"],
     ["schedule", "create", "scout", "x", "--every", "1h"],
+    ["rules", "create", "scout", "write"],
     ["invite", "zoe"],
     ["sessions", "link"],
     ["delete", id],

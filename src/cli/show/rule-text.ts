@@ -1,0 +1,58 @@
+/** A rule as text for a person: what it decides, with which arguments, until when, and its uses. */
+import type { ArgumentConstraint, Rule } from "../../schema/rule.ts";
+import type { CliHost } from "../host.ts";
+import { oneLine, withCommand } from "./output.ts";
+import { wrapWidth } from "./terminal-width.ts";
+import { wrapRows } from "./text.ts";
+import { localTime } from "./time.ts";
+
+/** `path below /srv/a`. */
+export function constraintText({ name, pointer, ...tests }: ArgumentConstraint): string {
+  const { equals, path_prefix, items_prefix, minimum, maximum, schema } = tests;
+  const parts = [
+    equals === undefined ? "" : `is ${JSON.stringify(equals)}`,
+    path_prefix === undefined ? "" : `is ${path_prefix} or below`,
+    items_prefix === undefined ? "" : `begins with ${JSON.stringify(items_prefix)}`,
+    minimum === undefined ? "" : `is at least ${minimum}`,
+    maximum === undefined ? "" : `is at most ${maximum}`,
+    schema === undefined ? "" : `fits ${JSON.stringify(schema)}`,
+  ];
+  return oneLine(`${name ?? pointer} ${parts.filter((part) => part !== "").join(" and ")}`);
+}
+
+export function argumentsText({ arguments: constraints, only_these_arguments: isOnly }: Rule): string {
+  if (constraints.length > 0) return constraints.map(constraintText).join(", ");
+  return isOnly ? "none" : "any";
+}
+
+/** `3`, or `3 of 10`. */
+export const usesText = ({ uses, max_uses }: Rule): string =>
+  max_uses === null ? String(uses) : `${uses} of ${max_uses}`;
+
+export const untilText = ({ expires_at }: Rule): string =>
+  expires_at === null ? "revoked" : localTime(expires_at);
+
+export function ruleDetails(host: CliHost, rule: Rule): string {
+  const { id, by, agent, action, decision, state, note, created_at, revoked_at, last_uses } = rule;
+  const others = rule.only_these_arguments ? "make it not fit" : "may be anything";
+  const rows = [
+    ["rule", id],
+    ["by", by],
+    ["state", revoked_at === null ? state : `${state} at ${localTime(revoked_at)}`],
+    ["decision", decision],
+    ["agent", agent],
+    ["action", oneLine(action)],
+    ...rule.arguments.map((one, at) => [at === 0 ? "arguments" : "", constraintText(one)]),
+    ["others", `other arguments ${others}`],
+    ["until", untilText(rule)],
+    ["uses", usesText(rule)],
+    ...(note === null ? [] : [["note", oneLine(note)]]),
+    ["created", localTime(created_at)],
+    ...last_uses.map(({ at, delegation_id }, n) => [
+      n === 0 ? "last" : "",
+      `${localTime(at)}  ${delegation_id}`,
+    ]),
+  ];
+  if (state === "active") rows.push(["", `stop it with 'errand rules revoke ${id}'`]);
+  return withCommand(host, wrapRows(rows, wrapWidth(host)));
+}
