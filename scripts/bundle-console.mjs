@@ -21,7 +21,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 230_000 };
  * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
- * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage and of the schemas that agents ask with, and the clients' proxies, batches,
+ * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage, of notifications and of the schemas that agents ask with, and the clients' proxies, batches,
  * bulk changes, inbox, waits and nodes of trees.
  */
 const lean = {
@@ -71,7 +71,7 @@ const lean = {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
     });
-    onLoad({ filter: /src\/schema\/(?:budget|usage)\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /src\/schema\/(?:budget|notice|usage)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export const (\w+Schema)/gm);
       const schemas = [...names].map(([, name]) => `export const ${name} = /* @__PURE__ */ z.unknown();`);
       return {

@@ -193,7 +193,8 @@ function withReferences(text, name, seen) {
 }
 
 /** The licence of a package that names it and has no file of it. */
-function textOf({ name, license, author }) {
+function textOf({ name, license, author: given }) {
+  const author = given?.name ?? given;
   if (license !== "MIT" || typeof author !== "string")
     throw new Error(`${name}: the text of its licence is missing`);
   return MIT.replace("HOLDER", author);

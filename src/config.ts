@@ -52,6 +52,13 @@ const proxyUrl = z.string().transform((value, ctx) => {
   }
 });
 
+/** The errors contain no part of it: it may have a password. */
+const smtpUrl = z.string().refine((text) => {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return (protocol === "smtp:" || protocol === "smtps:") && hostname !== "";
+}, "is not the URL of a mail server: smtps://user:password@mail.example:465");
+
 /** A folder, `off`, or a bucket. The errors contain no part of it. */
 const filesPlace = z
   .string()
@@ -177,6 +184,14 @@ const schema = z.strictObject({
     )
     .default([]),
   ERRAND_EGRESS_PROXY: proxyUrl.optional(),
+  ERRAND_SMTP_URL: smtpUrl.optional(),
+  ERRAND_MAIL_FROM: z
+    .string()
+    .trim()
+    .min(3)
+    .max(320)
+    .regex(/^[^\r\n]*$/, "must be one line")
+    .optional(),
   ERRAND_PUBLIC_URL: brokerUrl.optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_TRUSTED_PROXIES: trustedProxies.default([]),

@@ -36,6 +36,9 @@ import type { RuleStore } from "./rules/store.ts";
 import type { ScheduleStore } from "./schedules/store.ts";
 import type { StoredSchedule } from "./schedules/stored-schedule.ts";
 import type { Counters } from "./stats/counters.ts";
+import type { Mailer } from "./subscriptions/channels/mailer.ts";
+import type { WebPush } from "./subscriptions/channels/web-push.ts";
+import type { SubscriptionStore } from "./subscriptions/store.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
 /** Keeps pages of agents' figures for some seconds, by what was asked. */
@@ -138,7 +141,24 @@ export interface Scheduling {
   readonly schedules: ScheduleService;
 }
 
-export interface Broker extends Gateway, Storage, Delegations, Work, Principals, Outbound, Scheduling {}
+/** Subscriptions: who is told of what, outside the console. */
+export interface Notifying {
+  readonly subscriptions: SubscriptionService;
+  readonly mailer: Mailer;
+  readonly webPush: WebPush;
+  /** The base of links that another machine can open; null: the operator named none. */
+  readonly linkBase: string | null;
+}
+
+export interface Broker
+  extends Gateway,
+    Storage,
+    Delegations,
+    Work,
+    Principals,
+    Outbound,
+    Scheduling,
+    Notifying {}
 
 /** To read a record and what is stored beside it. */
 export type Records = Pick<Broker, "redis" | "shards">;
@@ -190,6 +210,15 @@ export interface ScheduleService {
   setWakes(schedule: Pick<StoredSchedule, "id" | "state" | "settings">): Promise<void>;
   removeWakes(id: string): Promise<void>;
   /** Makes everything that is due now; returns the number of schedules. */
+  tick(): Promise<number>;
+}
+
+/** Puts notifications into the lanes of channels, and wakes those that are due. */
+export interface SubscriptionService {
+  readonly store: SubscriptionStore;
+  /** Call it when subscriptions have changed. */
+  changed(): Promise<void>;
+  /** Does everything that is due now; returns the number of lanes that were woken. */
   tick(): Promise<number>;
 }
 

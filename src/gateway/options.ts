@@ -1,6 +1,7 @@
 /** The settings of one gateway. What only tests replace is in seams.ts. */
 import type { Quota } from "../engine/access/quotas.ts";
 import type { Files } from "../engine/broker.ts";
+import type { MailSettings } from "../engine/subscriptions/channels/mailer.ts";
 import type { Siblings } from "../gateways/siblings.ts";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { SigningKey } from "../schema/signing-key.ts";
@@ -46,6 +47,8 @@ export interface GatewayOptions {
   readonly callbackAllow?: readonly string[];
   /** The forward proxy for calls to public addresses. */
   readonly egressProxy?: ForwardProxy | undefined;
+  /** The mail server for notifications; absent: there are none by mail. */
+  readonly mail?: MailSettings | undefined;
   /** The other gateways on this port, if a supervisor started it. */
   readonly siblings?: Siblings;
   /** Where it writes its log. */

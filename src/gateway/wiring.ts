@@ -28,6 +28,10 @@ import { Schedules } from "../engine/schedules/schedules.ts";
 import { Counters } from "../engine/stats/counters.ts";
 import { AgentFiguresCache } from "../engine/stats/read-agents.ts";
 import { QueueSampler } from "../engine/stats/sampler.ts";
+import { Mailer } from "../engine/subscriptions/channels/mailer.ts";
+import { WebPush } from "../engine/subscriptions/channels/web-push.ts";
+import { deliverNotices } from "../engine/subscriptions/deliver.ts";
+import { Notifier } from "../engine/subscriptions/notifier.ts";
 import { MemoryGuard } from "../engine/upkeep/memory-guard.ts";
 import { metricsObserver } from "../engine/upkeep/metrics-observer.ts";
 import { queueDepths } from "../engine/upkeep/queue-depths.ts";
@@ -132,6 +136,8 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
           return deliverPush(broker, job, stopping);
         case "cancel":
           return pushAgents.cancelTaskOf(job.delegation_id, stopping);
+        case "notify":
+          return deliverNotices(broker, job, stopping);
       }
     },
     onError: (error) => warnOf(error, "the outbound queue failed"),
@@ -150,6 +156,12 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
       }),
     seams.sweepEveryMs === 0 ? 0 : undefined,
   );
+  const subscriptions = new Notifier(
+    { redis, clock },
+    () => broker,
+    seams.sweepEveryMs === 0 ? 0 : undefined,
+  );
+  const mailer = new Mailer(options.mail ?? null);
   const broker: Broker = {
     id: layout.brokerId,
     gateway,
@@ -191,6 +203,10 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     readLimiter: new ReadLimiter(),
     outbound,
     schedules,
+    subscriptions,
+    mailer,
+    webPush: new WebPush(redis, publicUrl),
+    linkBase: options.publicUrl ?? null,
     egress: new Egress(options.callbackAllow ?? [], seams.callbackLookup, options.egressProxy),
     hostLimiter: new HostLimiter(),
     renderPush: (entry, version, context) => renderPush(publicUrl(), entry, version, context),
@@ -240,13 +256,18 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
       },
       stop: () => fileUpkeep.stop(),
     },
-    { name: "outgoing calls", start: nothing, stop: () => broker.egress.close() },
+    {
+      name: "outgoing calls",
+      start: nothing,
+      stop: () => Promise.all([broker.egress.close(), mailer.close()]),
+    },
     { name: "outbound queue", start: () => outbound.start(), stop: () => outbound.stop(OUTBOUND_GRACE_MS) },
     { name: "background work", start: nothing, stop: () => Promise.allSettled(broker.background) },
     { name: "cascades", start: nothing, stop: () => cascades.stop() },
     { name: "hand-off", start: () => handoff.start(), stop: () => handoff.stop() },
     { name: "push agents", start: () => pushAgents.start(), stop: stopPushAgents },
     { name: "schedules", start: () => schedules.start(), stop: () => schedules.stop() },
+    { name: "subscriptions", start: () => subscriptions.start(), stop: () => subscriptions.stop() },
   ];
   return { broker, sweep, fileUpkeep, services, stopPushAgents };
 }

@@ -82,6 +82,28 @@ export const keys = {
   schedulesMade: `${COMMON}:schedules:made`,
   /** Prefix of BullMQ's keys for the wakes of schedules. */
   scheduleQueuePrefix: `${COMMON}:q`,
+  /** HASH: a subscription; engine/subscriptions/stored-subscription.ts has the fields. */
+  subscription: (id: string) => `${COMMON}:subscription:${id}`,
+  /** LIST: JSON of the notifications that wait for one of its channels, oldest first; bounded. */
+  notices: (id: string, lane: string) => `${COMMON}:subscription:${id}:${lane}`,
+  /** ZSET subscription → when it was created, ms. */
+  subscriptions: `${COMMON}:subscriptions`,
+  /** The same for one principal. */
+  subscriptionsOf: (principal: string) => `${COMMON}:subscriptions:of:${principal}`,
+  /** STRING: a number that grows with every change of a subscription. */
+  subscriptionsVersion: `${COMMON}:subscriptions:version`,
+  /** ZSET `<subscription> <lane>` → the number of its job; only lanes in which notifications wait. */
+  subscriptionsBusy: `${COMMON}:subscriptions:busy`,
+  /** HASH shard → the id of the last event for which all notifications are in their lanes. */
+  noticed: `${COMMON}:subscriptions:noticed`,
+  /** ZSET `<delegation> <question>` → when to tell that the question is about to expire, ms. */
+  questionsExpiring: `${COMMON}:subscriptions:expiring`,
+  /** STRING: the gateway that reads the events for subscriptions at present; expires. */
+  notifier: `${COMMON}:subscriptions:notifier`,
+  /** STRING: JSON of the keys with which the broker signs what it sends to the push services of browsers. */
+  vapid: `${COMMON}:vapid`,
+  /** PUB/SUB: subscriptions have changed; gateways that look after none begin to. */
+  subscriptionsChanged: `${COMMON}:subscriptions:changed`,
   /** PUB/SUB: answers and cancellations of MCP clients for a call at another gateway (doors/mcp/session/sessions.ts). */
   mcpMessages: `${COMMON}:mcp`,
 } as const;

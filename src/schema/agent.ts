@@ -6,6 +6,7 @@ import * as z from "zod";
 import { periodBudgetsPatchSchema, periodBudgetsSchema } from "./budget.ts";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
+import { agentNotifySchema } from "./notice.ts";
 import { riskRuleSchema } from "./risk.ts";
 import {
   agentNameSchema,
@@ -163,6 +164,8 @@ export const agentSpecSchema = z.strictObject({
    * the tree, and its state; `contents`: everything.
    */
   tree_reads: treeReadsSchema.default("nodes"),
+  /** What notifications about the agent's questions may do outside the broker. Only the operator changes it. */
+  notify: agentNotifySchema.prefault({}),
   /**
    * How many turns of the queue a delegator gets where the others get one: a number of 1 to 100 by principal, for up to
    * 100 principals.
@@ -248,6 +251,8 @@ export const agentPatchSchema = z.strictObject({
    * the tree, and its state; `contents`: everything.
    */
   tree_reads: treeReadsSchema.nullish(),
+  /** What notifications about the agent's questions may do outside the broker. Only the operator changes it. */
+  notify: agentNotifySchema.nullish(),
   /** Changes to how many turns of the queue a delegator gets: a number of 1 to 100 by principal; null: 1 again. */
   delegator_weights: z.record(principalSchema, z.int().min(1).max(100).nullable()).nullish(),
   /** After how many seconds in the queue work is queued as if its priority were one higher; null: never. */
@@ -309,6 +314,8 @@ export const agentSchema = z.strictObject({
    * the tree, and its state; `contents`: everything. Visible to everybody.
    */
   tree_reads: treeReadsSchema.default("nodes"),
+  /** What notifications about the agent's questions may do outside the broker; visible to the agent and the operator only. */
+  notify: agentNotifySchema.optional(),
   /** How risky the agent's actions are. Visible to everybody, because people see it with the questions. */
   risks: risksSchema.default([]),
   /** The agent's limits; visible to the agent and the operator only. */

@@ -29,6 +29,10 @@ export const auditActionSchema = z.enum([
   "schedule.delete",
   "rule.create",
   "rule.revoke",
+  "subscription.create",
+  "subscription.update",
+  "subscription.resume",
+  "subscription.delete",
 ]);
 export type AuditAction = z.infer<typeof auditActionSchema>;
 

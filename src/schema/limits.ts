@@ -415,6 +415,18 @@ export const LIMITS = {
     100_000,
     "steps",
     "to compare one question with all rules, as those of a schema; beyond it a person is asked",
+  subscriptions: limit(20, "subscriptions", "of one principal", "limit_reached"),
+  subscription_channels: limit(5, "channels", "of one subscription", "invalid_request"),
+  subscription_bytes: limit(
+    16 * KIB,
+    "bytes",
+    "the settings of one subscription, as JSON",
+    "invalid_request",
+  ),
+  notices_waiting: limit(
+    500,
+    "notifications",
+    "waiting for one channel of a subscription; then the oldest are dropped, and the subscription counts them",
     null,
   ),
   stats_subjects: limit(
@@ -483,6 +495,10 @@ export const AT_REST: readonly LimitName[] = [
   "rule_uses",
   "rule_days",
   "rule_steps",
+  "subscriptions",
+  "subscription_channels",
+  "subscription_bytes",
+  "notices_waiting",
   "stats_subjects",
   "stats_codes",
 ];

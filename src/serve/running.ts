@@ -37,6 +37,11 @@ function filesOf({ config, target, log }: Pick<Parts, "config" | "target" | "log
   return { store, maxBytes, principalBytes };
 }
 
+function mailOf({ ERRAND_SMTP_URL: url, ERRAND_MAIL_FROM: from }: Config): GatewayOptions["mail"] {
+  if (url === undefined) return undefined;
+  return { url, from: from ?? `Errand <errand@${new URL(url).hostname}>` };
+}
+
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {
   return {
     redis: target,
@@ -53,6 +58,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
     callbackAllow: config.ERRAND_CALLBACK_ALLOW,
     egressProxy: config.ERRAND_EGRESS_PROXY,
+    mail: mailOf(config),
     publicUrl: config.ERRAND_PUBLIC_URL,
     cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
     // Browsers behind a proxy send the public URL as the origin.

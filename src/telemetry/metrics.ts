@@ -67,6 +67,11 @@ export class Metrics {
     "Responses cut because their readers left too much unread",
     [],
   );
+  readonly notifications = this.#counter(
+    "errand_notifications_total",
+    "Notifications of subscriptions, by channel and outcome",
+    ["channel", "outcome"],
+  );
   readonly callbacks = this.#counter("errand_callbacks_total", "Callbacks to delegators, by outcome", [
     "outcome",
   ]);

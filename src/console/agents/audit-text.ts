@@ -25,6 +25,10 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
   "schedule.delete": "deleted the schedule",
   "rule.create": "created the rule",
   "rule.revoke": "revoked the rule",
+  "subscription.create": "created the subscription",
+  "subscription.update": "changed the subscription",
+  "subscription.resume": "resumed the subscription",
+  "subscription.delete": "deleted the subscription",
 };
 
 /** What the log can be narrowed to. Sign-ins are the most, and the least telling. */
@@ -35,6 +39,7 @@ export const KINDS = [
   ["delegations", "Delegations"],
   ["schedules", "Schedules"],
   ["rules", "Rules"],
+  ["subscriptions", "Subscriptions"],
   ["sign-ins", "Sign-ins"],
   ["all", "Everything"],
 ] as const;
@@ -101,6 +106,10 @@ export function auditText(
     case "schedule.delete":
     case "rule.create":
     case "rule.revoke":
+    case "subscription.create":
+    case "subscription.update":
+    case "subscription.resume":
+    case "subscription.delete":
       return { what, whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     default:
       return { what, whom: names.get(subject) ?? subject };

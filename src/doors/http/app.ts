@@ -35,6 +35,7 @@ import { scheduleRoutes } from "../rest/schedules.ts";
 import { sessionRoutes } from "../rest/sessions.ts";
 import { statsRoutes } from "../rest/stats.ts";
 import { statusRoutes } from "../rest/status.ts";
+import { subscriptionRoutes } from "../rest/subscriptions.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import { treeRoutes } from "../rest/trees.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
@@ -64,6 +65,7 @@ export const ROUTES: readonly Route[] = [
   ...answerRoutes,
   ...scheduleRoutes,
   ...ruleRoutes,
+  ...subscriptionRoutes,
   ...eventRoutes,
   ...treeRoutes,
   ...leaseRoutes,

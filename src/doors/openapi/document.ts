@@ -42,6 +42,10 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
   },
   Schedules: { segments: ["schedules", "runs"], description: "What is delegated again and again, and when." },
   Rules: { segments: ["rules"], description: "Standing approvals and denials of proposed actions." },
+  Notifications: {
+    segments: ["subscriptions", "web-push-key", "test"],
+    description: "Who is told of questions and ends outside the console, and how.",
+  },
   Working: {
     segments: ["leases", "replies"],
     description: "The worker's side: it calls the broker, never the reverse.",

@@ -58,6 +58,7 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
     sticky_seconds: spec.sticky_seconds,
     ...(own && {
       accepts_from: spec.accepts_from,
+      notify: spec.notify,
       delegator_weights: spec.delegator_weights,
     }),
     ...(own && spec.budgets !== null && { budgets: spec.budgets }),

@@ -13,6 +13,7 @@ import {
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
+import { agentNotifySchema } from "../../schema/notice.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import { requireCurrencies } from "../access/currencies.ts";
 import type { Broker } from "../broker.ts";
@@ -45,12 +46,18 @@ export function putAgent(
     // Only the operator may reset them, so an agent that replaces its settings keeps them.
     const isKept = principal.kind !== "operator" && request.risks.length === 0;
     const budgets = principal.kind === "operator" ? request.budgets : (request.budgets ?? budgetsOf(before));
-    return toSettings({ ...request, risks: isKept ? risksOf(before) : request.risks, budgets });
+    const notify =
+      principal.kind !== "operator" && isDefault(request.notify) ? notifyOf(before) : request.notify;
+    return toSettings({ ...request, risks: isKept ? risksOf(before) : request.risks, budgets, notify });
   });
 }
 
 const budgetsOf = (agent: StoredAgent | null): AgentSpec["budgets"] => agent?.spec.budgets ?? null;
 const risksOf = (agent: StoredAgent | null): AgentSpec["risks"] => agent?.spec.risks ?? [];
+
+const notifyOf = (agent: StoredAgent | null): AgentSpec["notify"] => agent?.spec.notify ?? NO_NOTIFY;
+const NO_NOTIFY = agentNotifySchema.parse({});
+const isDefault = (notify: AgentSpec["notify"]): boolean => isDeepStrictEqual(notify, NO_NOTIFY);
 
 /** Merges a patch into the settings of an agent that exists. */
 export function patchAgent(
@@ -120,6 +127,8 @@ async function changeAgent(
       if (isRedirected || !isSame) throw operatorOnly(`how work is delivered to agent '${name}'`, "delivery");
       if (!isDeepStrictEqual(spec.risks, risksOf(current)))
         throw operatorOnly(`the risks of agent '${name}'`, "risks");
+      if (!isDeepStrictEqual(spec.notify, notifyOf(current)))
+        throw operatorOnly(`what is notified of agent '${name}'`, "notify");
       if (!isDeepStrictEqual(spec.budgets, budgetsOf(current)))
         throw operatorOnly(`the budgets of agent '${name}'`, "budgets");
     }

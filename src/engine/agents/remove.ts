@@ -5,6 +5,7 @@ import type { Moves } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { cancelIfLive } from "../delegations/cancel.ts";
 import { deleteSchedulesOf } from "../schedules/delete-of.ts";
+import { deleteSubscriptionsOf } from "../subscriptions/change.ts";
 import { audit } from "../upkeep/audit.ts";
 import type { Conditions } from "./conditions.ts";
 
@@ -13,7 +14,7 @@ import type { Conditions } from "./conditions.ts";
  * is off. Every step may be repeated, so a second request finishes a deletion that was cut short.
  */
 export async function removeAgent(
-  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "rules" | "schedules" | "tokens">,
+  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "rules" | "schedules" | "subscriptions" | "tokens">,
   principal: Principal,
   agent: string,
   force: boolean,
@@ -29,6 +30,7 @@ export async function removeAgent(
   await broker.tokens.revokeAll(`agent:${agent}`);
   await deleteSchedulesOf(broker, `agent:${agent}`);
   await broker.rules.dropOfAgent(agent);
+  await deleteSubscriptionsOf(broker, `agent:${agent}`);
   const options = { reason: "the agent was deleted" };
   for (
     let ids = await broker.agents.liveDelegations(agent);

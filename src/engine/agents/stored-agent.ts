@@ -1,5 +1,7 @@
 /** An agent as the store reads it from its hash, and the settings that a change writes. */
+import { isDeepStrictEqual } from "node:util";
 import { type AgentSpec, agentSpecSchema } from "../../schema/agent.ts";
+import { agentNotifySchema } from "../../schema/notice.ts";
 import { areFor, type DeliveryCredentials } from "./delivery-credentials.ts";
 
 export interface StoredAgent {
@@ -35,6 +37,7 @@ export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): strin
 /** Without newer settings that have their default: a gateway of version 0.1.0 can read no agent that has them. */
 export const docOf = ({
   risks,
+  notify,
   tree_reads,
   delegator_weights,
   priority_ageing_seconds,
@@ -46,6 +49,7 @@ export const docOf = ({
   JSON.stringify({
     ...spec,
     ...(risks.length > 0 && { risks }),
+    ...(!isDeepStrictEqual(notify, agentNotifySchema.parse({})) && { notify }),
     ...(tree_reads !== "nodes" && { tree_reads }),
     ...(Object.keys(delegator_weights).length > 0 && { delegator_weights }),
     ...(priority_ageing_seconds !== null && { priority_ageing_seconds }),

@@ -99,7 +99,7 @@ async function callBack(
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 /** Signs with every secret, so that the receiver can rotate them. */
-function sign(id: string, body: string, secrets: readonly string[]): Record<string, string> {
+export function sign(id: string, body: string, secrets: readonly string[]): Record<string, string> {
   const now = new Date();
   const signatures = secrets.map((secret) => new Webhook(secret).sign(id, now, body));
   return {

@@ -211,8 +211,8 @@ export class Egress {
     return answer;
   }
 
-  /** POSTs a text, returns the status. Throws {@link EgressRefusedError} for a private address, or the network's error. */
-  async post(url: string, headers: Record<string, string>, body: string): Promise<number> {
+  /** POSTs a body, returns the status. Throws {@link EgressRefusedError} for a private address, or the network's error. */
+  async post(url: string, headers: Record<string, string>, body: string | Buffer): Promise<number> {
     const reason = this.#objection(new URL(url));
     if (reason !== null) throw new EgressRefusedError(reason);
     const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -12,10 +12,13 @@
 -- The most entries that one call drops for each reason. A call adds one, so an excess after a limit was lowered goes soon.
 local audit_batch = 100
 
+-- Of these, many entries are normal, also of the operator.
+local audit_shared = { schedule = 'schedules', rule = 'rules', subscription = 'subscriptions' }
+
 local function audit_share_of(by, action)
   if action == 'delegation.decide' then return by .. '|decisions' end
-  if string.sub(action, 1, 9) == 'schedule.' then return by .. '|schedules' end
-  if string.sub(action, 1, 5) == 'rule.' then return by .. '|rules' end
+  local share = audit_shared[string.match(action, '^%a+')]
+  if share then return by .. '|' .. share end
   return by .. (string.sub(action, 1, 8) == 'session.' and '|sessions' or '|rest')
 end
 
@@ -65,8 +68,7 @@ local function audit(stream, entry, offset)
   -- The clock was set back: the stream continues from its last id.
   if type(added) == 'table' and added.err then added = redis.call('XADD', stream, '*', unpack(values)) end
   local oldest = string.format('%.0f', math.max(0, now - audit_ms))
-  local is_shared = entry[2] == 'delegation.decide' or string.sub(entry[2], 1, 9) == 'schedule.' or
-    string.sub(entry[2], 1, 5) == 'rule.'
+  local is_shared = entry[2] == 'delegation.decide' or audit_shared[string.match(entry[2], '^%a+')] ~= nil
   if entry[1] ~= 'operator' or is_shared then return audit_keep_shares(stream, entry, added, oldest) end
   redis.call('XTRIM', stream, 'MAXLEN', '~', audit_entries)
   redis.call('XTRIM', stream, 'MINID', '~', oldest)

@@ -67,6 +67,14 @@ POST /v1/schedules/:schedule/resume            ok     404    404    404    403  
 POST /v1/schedules/:schedule/run               ok     404    404    404    403      403    ok       401
 GET /v1/schedules/:schedule/runs               ok     404    404    404    ok       ok     ok       401
 DELETE /v1/schedules/:schedule                 ok     404    404    404    403      403    ok       401
+POST /v1/subscriptions                         ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/subscriptions                          ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/web-push-key                           ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/subscriptions/:subscription            ok     404    404    404    404      404    ok       401
+PATCH /v1/subscriptions/:subscription          ok     404    404    404    404      404    ok       401
+POST /v1/subscriptions/:subscription/resume    ok     404    404    404    404      404    ok       401
+POST /v1/subscriptions/:subscription/test      ok     404    404    404    404      404    ok       401
+DELETE /v1/subscriptions/:subscription         ok     404    404    404    404      404    ok       401
 GET /v1/audit                                  403    403    403    403    403      403    ok       401
 GET /v1/stats                                  ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/stats/agents                           ok     ok     ok     ok     ok       ok     ok       401
@@ -97,6 +105,7 @@ interface Need {
 }
 
 const empty = () => ({});
+const deliver = [{ kind: "webhook", url: "https://example.com/hook" }];
 const work = { target: "scout", task: "do it" };
 
 /** A run that is about the subject; its thread is the subject's context. */
@@ -153,6 +162,12 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "POST /v1/schedules/:schedule/run": { stage: "scheduled" },
   "GET /v1/schedules/:schedule/runs": { stage: "scheduled" },
   "DELETE /v1/schedules/:schedule": { stage: "scheduled" },
+  "POST /v1/subscriptions": { body: () => ({ events: ["ended"], deliver }) },
+  "GET /v1/subscriptions/:subscription": { stage: "subscribed" },
+  "PATCH /v1/subscriptions/:subscription": { stage: "subscribed", body: () => ({ name: "phone" }) },
+  "POST /v1/subscriptions/:subscription/resume": { stage: "subscribed" },
+  "POST /v1/subscriptions/:subscription/test": { stage: "subscribed" },
+  "DELETE /v1/subscriptions/:subscription": { stage: "subscribed" },
   "POST /v1/agents/:agent/leases": { body: () => ({ wait_seconds: 0 }) },
   "POST /v1/leases/:lease_id/heartbeat": { stage: "working" },
   "POST /v1/leases/:lease_id/artifacts": {
@@ -216,6 +231,7 @@ export function askOf(row: string, subject: Subject): Ask {
     .replace(":upload", subject.upload)
     .replace(":rule", subject.rule)
     .replace(":schedule", subject.schedule)
+    .replace(":subscription", subject.subscription)
     .replace(":lease_id", subject.lease)
     .replace(":agent", stage === "spare" ? "spare" : "scout");
   return {

@@ -93,6 +93,8 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
  * The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses; `filed`:
  * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule;
  * `ruled`: she has a rule.
+ * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule; `subscribed`:
+ * she has a subscription.
  */
 export type Stage =
   | "spare"
@@ -106,6 +108,7 @@ export type Stage =
   | "filed"
   | "scheduled"
   | "ruled";
+  | "subscribed";
 
 export interface Subject {
   readonly id: string;
@@ -120,6 +123,7 @@ export interface Subject {
   readonly upload: string;
   readonly schedule: string;
   readonly rule: string;
+  readonly subscription: string;
 }
 
 export interface Ask {
@@ -195,6 +199,7 @@ export async function openWorld() {
       upload: file ? (await files.begin(3)).body.id : "",
       schedule: "",
       rule: "",
+      subscription: "",
     };
     if (stage === "scheduled") {
       const delegation = { target: "scout", task: "do it", context_id: context };
@@ -204,6 +209,12 @@ export async function openWorld() {
     if (stage === "ruled") {
       const rule = { agent: "scout", action: "write", decision: "approve", note: context };
       return { ...made, rule: (await alice.call("POST", "/v1/rules", rule)).body.id };
+    if (stage === "subscribed") {
+      const subscription = {
+        events: ["ended"],
+        deliver: [{ kind: "webhook", url: "https://example.com/hook" }],
+      };
+      return { ...made, subscription: (await alice.call("POST", "/v1/subscriptions", subscription)).body.id };
     }
     if (stage === "spare") {
       await admin.agent("spare");
@@ -237,6 +248,7 @@ export async function openWorld() {
     ...(await fieldsOf(broker.redis, `{errand:0}:d:${subject.id}`)),
     events: (await ownEvents(broker.redis, subject.id)).length,
     schedule: await broker.redis.hgetall(keys.schedule(subject.schedule)),
+    subscription: await broker.redis.hgetall(keys.subscription(subject.subscription)),
   });
 
   return { ...broker, tokens, prepare, kept };
@@ -324,6 +336,7 @@ export const unknownOf = (subject: Subject): Subject => ({
   upload: subject.upload.replace(/.{4}$/, "zzzz"),
   schedule: subject.schedule.replace(/.{4}$/, "zzzz"),
   rule: subject.rule.replace(/.{4}$/, "zzzz"),
+  subscription: subject.subscription.replace(/.{4}$/, "zzzz"),
 });
 
 /** Without values that always differ: the ids of the subject and of requests. */
@@ -335,6 +348,7 @@ export const shapeOf = ({ status, text }: Received, subject: Subject): { status:
     .replaceAll(/upl_[0-9a-z]+/g, "<upload>")
     .replaceAll(/sch_[0-9a-z]+/g, "<schedule>")
     .replaceAll(/rul_[0-9a-z]+/g, "<rule>")
+    .replaceAll(/sub_[0-9a-z]+/g, "<subscription>")
     .replaceAll(/req_[0-9a-z]+/g, "<request>")
     .replaceAll(/"id":\d+/g, '"id":"<call>"'),
 });

@@ -334,6 +334,18 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("GET", "/v1/rules");
   await call("GET", `/v1/rules/${ruled}`);
   await call("DELETE", `/v1/rules/${ruled}`);
+  const subscription = {
+    events: ["question"],
+    deliver: [{ kind: "ntfy", url: "https://ntfy.example/topic" }],
+  };
+  const subscribed = (await call("POST", "/v1/subscriptions", subscription)).body.id;
+  await call("GET", "/v1/subscriptions");
+  await call("GET", "/v1/web-push-key");
+  await call("GET", `/v1/subscriptions/${subscribed}`);
+  await call("PATCH", `/v1/subscriptions/${subscribed}`, { name: "phone" });
+  await call("POST", `/v1/subscriptions/${subscribed}/resume`);
+  await call("POST", `/v1/subscriptions/${subscribed}/test`);
+  await call("DELETE", `/v1/subscriptions/${subscribed}`);
   await call("DELETE", "/v1/agents/scout?force=true");
   expect([...seen].sort()).toEqual(ROUTES.map(nameOf).sort());
 });
@@ -347,6 +359,7 @@ describe("unknown fields", () => {
       .replace("{lease_id}", LEASE)
       .replace("{schedule}", `sch_${"0".repeat(26)}`)
       .replace("{rule}", `rul_${"0".repeat(26)}`)
+      .replace("{subscription}", `sub_${"0".repeat(26)}`)
       .replace("{id}", DELEGATION);
 
   test("are refused in the query of every route", async () => {

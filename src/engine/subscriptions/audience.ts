@@ -1,0 +1,111 @@
+/**
+ * Who is told of what. Limit: it decides by what a principal may see and answer in general; whether its token is still valid
+ * is checked when a notification is sent.
+ */
+import type { NoticeKind } from "../../schema/notice.ts";
+import { matchesPattern, type Principal, seesAll, toPrincipal } from "../access/access.ts";
+import type { Told } from "./store.ts";
+import { laneOf, type Notice, type StoredSubscription } from "./stored-subscription.ts";
+
+/** What a notification is about, and whose it is. */
+export interface Happening extends Notice {
+  /** Who delegated it; empty for `no_worker`. */
+  readonly delegator: string;
+}
+
+/** Subscriptions by what they may be told of. */
+export class Audience {
+  readonly version: string;
+  /** By owner: those that are told only of what their owner delegated. */
+  readonly #own = new Map<string, Member[]>();
+  /** Those that may be told of anything. */
+  readonly #wide: Member[] = [];
+  /** By agent: those of the agent itself. */
+  readonly #agents = new Map<string, Member[]>();
+  readonly #kinds = new Set<NoticeKind>();
+
+  constructor(version: string, subscriptions: readonly StoredSubscription[]) {
+    this.version = version;
+    this.isEmpty = subscriptions.length === 0;
+    for (const subscription of subscriptions) {
+      const member = { subscription, principal: toPrincipal(subscription.owner) };
+      for (const kind of subscription.settings.events) this.#kinds.add(kind);
+      const { kind, name, text } = member.principal;
+      if (seesAll(member.principal)) this.#wide.push(member);
+      else add(this.#own, text, member);
+      if (kind === "agent") add(this.#agents, name, member);
+    }
+  }
+
+  readonly isEmpty: boolean;
+
+  wants(kind: NoticeKind): boolean {
+    return this.#kinds.has(kind);
+  }
+
+  /** The agents for whose lack of workers somebody waits; null: all. */
+  agentsToWatch(): readonly string[] | null {
+    const members = [...this.#wide, ...[...this.#agents.values()].flat()];
+    const watching = members.filter(({ subscription }) => subscription.settings.events.includes("no_worker"));
+    const named = watching.flatMap(({ subscription, principal: { kind, name } }) => {
+      const { agents } = subscription.settings.filter;
+      return kind === "agent" ? [[name]] : [agents ?? null];
+    });
+    return named.includes(null) ? null : [...new Set(named.flatMap((names) => names ?? []))];
+  }
+
+  /** A notification for each channel that is not paused. */
+  told(happening: Happening): Told[] {
+    const { delegator, ...notice } = happening;
+    const members = [
+      ...this.#wide,
+      ...(notice.kind === "no_worker"
+        ? (this.#agents.get(notice.agent) ?? [])
+        : (this.#own.get(delegator) ?? [])),
+    ];
+    return members
+      .filter((member) => concerns(member, happening))
+      .flatMap(({ subscription }) => tell(subscription, notice));
+  }
+}
+
+interface Member {
+  readonly subscription: StoredSubscription;
+  readonly principal: Principal;
+}
+
+function add(map: Map<string, Member[]>, key: string, member: Member): void {
+  map.set(key, [...(map.get(key) ?? []), member]);
+}
+
+function tell({ id, settings, channels }: StoredSubscription, notice: Notice): Told[] {
+  return settings.deliver.flatMap(({ after_seconds }, n) => {
+    if (channels[n]?.paused === true) return [];
+    const pause = notice.kind === "no_worker" ? { pause: settings.every_seconds * 1000 } : {};
+    return [
+      {
+        subscription: id,
+        lane: laneOf(n, notice.kind),
+        due: notice.at + after_seconds * 1000,
+        notice,
+        ...pause,
+      },
+    ];
+  });
+}
+
+function concerns(
+  { subscription, principal }: Member,
+  { kind, agent, delegator, at, state }: Happening,
+): boolean {
+  const { settings, created_at } = subscription;
+  const { agents, delegators, states } = settings.filter;
+  if (!settings.events.includes(kind) || at < created_at) return false;
+  if (agents && !agents.includes(agent)) return false;
+  if (kind === "no_worker") return true;
+  if (kind === "ended" && states && !states.some((one) => one === state)) return false;
+  if (delegators) return delegators.some((pattern) => matchesPattern(toPrincipal(delegator), pattern));
+  return delegator === principal.text || (kind !== "ended" && mayAnswerAll(principal));
+}
+
+const mayAnswerAll = ({ kind }: Principal): boolean => kind === "operator" || kind === "approver";

@@ -1,0 +1,197 @@
+/** Creates, changes, resumes, tests and deletes subscriptions. */
+import { randomId } from "../../redis/shards.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { Issue } from "../../schema/issues.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { SubscriptionPatch, SubscriptionRequest, SubscriptionTest } from "../../schema/subscription.ts";
+import { isZone, nearestZone } from "../../util/calendar/zone.ts";
+import type { Principal } from "../access/access.ts";
+import type { Identity } from "../access/revocations.ts";
+import type { Broker } from "../broker.ts";
+import { type AuditWriter, audit } from "../upkeep/audit.ts";
+import { type Sends, send } from "./channels/send.ts";
+import { testOf } from "./notification.ts";
+import { findSubscription, noSubscription } from "./read.ts";
+import { lanesOf, type Settings, type StoredSubscription } from "./stored-subscription.ts";
+
+const ID_LENGTH = 26;
+
+type Changes = AuditWriter & Pick<Broker, "agents" | "egress" | "mailer" | "subscriptions">;
+
+export async function createSubscription(
+  broker: Changes,
+  principal: Principal,
+  identity: Identity,
+  request: SubscriptionRequest,
+): Promise<string> {
+  requireUsable(broker, principal, request);
+  const id = `sub_${randomId(ID_LENGTH)}`;
+  const { store } = broker.subscriptions;
+  const now = await store.now();
+  const made = await store.create(id, principal.text, now, {
+    ...{ owner: principal.text, token: identity.token_id ?? "", settings: textOf(request) },
+    ...{ created_at: now, updated_at: now, n: 0 },
+  });
+  if (!made) {
+    const maximum = LIMITS.subscriptions.value;
+    throw new ErrandError("limit_reached", `You have ${maximum} subscriptions, which is the limit.`, {
+      details: { limit: "subscriptions", maximum },
+      recovery: "Delete subscriptions that are no longer used.",
+    });
+  }
+  await broker.subscriptions.changed();
+  await audit(broker, principal, "subscription.create", id, detailsOf(request));
+  return id;
+}
+
+const detailsOf = ({ events, deliver }: Settings) => ({ events, channels: deliver.map(({ kind }) => kind) });
+
+function textOf(settings: Settings): string {
+  const text = JSON.stringify(settings);
+  const maximum = LIMITS.subscription_bytes.value;
+  if (Buffer.byteLength(text) <= maximum) return text;
+  throw new ErrandError("invalid_request", `The subscription exceeds ${maximum} bytes as JSON.`, {
+    details: { issues: [{ path: "", reason: `at most ${maximum} bytes as JSON` }] },
+  });
+}
+
+function requireUsable(broker: Changes, principal: Principal, settings: Settings): void {
+  const { deliver, quiet, events } = settings;
+  const issues: Issue[] = [];
+  for (const [n, channel] of deliver.entries()) {
+    if (channel.kind === "email") {
+      if (!broker.mailer.isSet)
+        issues.push({
+          path: `deliver.${n}.kind`,
+          reason: "this broker has no mail server; its operator sets ERRAND_SMTP_URL",
+        });
+    } else broker.egress.requireCallable(channel.url, `deliver.${n}.url`);
+  }
+  if (quiet !== null && !isZone(quiet.time_zone))
+    issues.push({
+      path: "quiet.time_zone",
+      reason: `no IANA time zone; the nearest is ${nearestZone(quiet.time_zone) ?? "UTC"}`,
+    });
+  if (quiet !== null && quiet.from === quiet.to)
+    issues.push({ path: "quiet.to", reason: "must be another time than from; null for no quiet hours" });
+  const mayWatch = principal.kind !== "caller";
+  if (!mayWatch && events.includes("no_worker"))
+    issues.push({
+      path: "events",
+      reason: "no_worker is for the agent itself, the operator, approvers and viewers",
+    });
+  const [first] = issues;
+  if (first)
+    throw new ErrandError("invalid_request", `${first.path}: ${first.reason}`, { details: { issues } });
+}
+
+/** Waiting notifications go to the channel in the same place, and a paused channel that is given again goes on. */
+export async function patchSubscription(
+  broker: Changes,
+  principal: Principal,
+  id: string,
+  { name, ...patch }: SubscriptionPatch,
+): Promise<void> {
+  await change(broker, principal, id, "subscription.update", (before) => {
+    const { name: _, ...rest } = before.settings;
+    const kept =
+      name === null
+        ? rest
+        : { ...rest, ...((name ?? before.settings.name) && { name: name ?? before.settings.name }) };
+    const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+    const settings: Settings = { ...kept, ...given };
+    requireUsable(broker, principal, settings);
+    return { settings, resumes: patch.deliver !== undefined };
+  });
+}
+
+/** Failing and paused channels are tried again at once. */
+export const resumeSubscription = (
+  broker: Changes,
+  principal: Principal,
+  identity: Identity,
+  id: string,
+): Promise<void> =>
+  change(broker, principal, id, "subscription.resume", ({ settings, owner }) => ({
+    settings,
+    resumes: true,
+    // From now on it depends on the token of this request.
+    ...(owner === principal.text && { token: identity.token_id ?? "" }),
+  }));
+
+interface Changed {
+  readonly settings: Settings;
+  readonly resumes: boolean;
+  readonly token?: string;
+}
+
+/** Repeats the change while others change the subscription at the same time. */
+async function change(
+  broker: Changes,
+  principal: Principal,
+  id: string,
+  action: "subscription.update" | "subscription.resume",
+  next: (before: StoredSubscription) => Changed,
+): Promise<void> {
+  const { store } = broker.subscriptions;
+  for (;;) {
+    const read = await store.settingsOf(id);
+    const before = await findSubscription(broker, principal, id);
+    if (read === null) throw noSubscription(id);
+    const { settings, resumes, token } = next(before);
+    const most = LIMITS.subscription_channels.value;
+    const unused = Array.from({ length: most }, (_, n) => n).slice(settings.deliver.length);
+    const fields = {
+      settings: textOf(settings),
+      updated_at: await store.now(),
+      ...(token !== undefined && { token }),
+    };
+    const removes = resumes ? Array.from({ length: most }, (_, n) => `channel:${n}`) : [];
+    if (!(await store.change(id, read, { fields, removes, lanes: unused.flatMap(lanesOf) }))) continue;
+    await broker.subscriptions.changed();
+    await audit(broker, principal, action, id, { owner: before.owner, ...detailsOf(settings) });
+    return;
+  }
+}
+
+export async function deleteSubscription(broker: Changes, principal: Principal, id: string): Promise<void> {
+  const { owner } = await findSubscription(broker, principal, id);
+  if (!(await broker.subscriptions.store.delete(id, owner))) throw noSubscription(id);
+  await broker.subscriptions.changed();
+  await audit(broker, principal, "subscription.delete", id, { owner });
+}
+
+/** Sends one notification by each channel, at once and without a repeat. */
+export async function testSubscription(
+  broker: Changes & Sends & Pick<Broker, "linkBase" | "redis" | "shards">,
+  principal: Principal,
+  id: string,
+): Promise<SubscriptionTest> {
+  const subscription = await findSubscription(broker, principal, id);
+  const { deliver } = subscription.settings;
+  const notification = testOf(broker, subscription, await broker.subscriptions.store.now(), randomId(8));
+  const sent = await Promise.all(
+    deliver.map((channel) => send(broker, subscription.owner, channel, notification)),
+  );
+  return {
+    deliver: deliver.map(({ kind }, n) => {
+      const one = sent[n];
+      const problem = one?.kind === "failed" ? one.problem : "Too many calls run; try again in a minute.";
+      return {
+        kind,
+        delivered: one?.kind === "delivered",
+        problem: one?.kind === "delivered" ? null : problem,
+      };
+    }),
+  };
+}
+
+/** Deletes all subscriptions of an owner. Safe to repeat. */
+export async function deleteSubscriptionsOf(
+  { subscriptions }: Pick<Broker, "subscriptions">,
+  owner: string,
+): Promise<void> {
+  const ids = await subscriptions.store.ids(owner, 0, LIMITS.subscriptions.value);
+  for (const { id } of ids) await subscriptions.store.delete(id, owner);
+  if (ids.length > 0) await subscriptions.changed();
+}

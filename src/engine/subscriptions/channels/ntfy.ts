@@ -1,0 +1,29 @@
+/** A topic of ntfy. Published as JSON to the server's root, because a header takes no text beyond ASCII. */
+import type { Channel, Notification } from "../../../schema/subscription.ts";
+import type { HttpPost } from "./outcome.ts";
+
+/** ntfy's priorities: 3 is the default, 5 the highest. */
+const PRIORITIES: Readonly<Partial<Record<Notification["type"], number>>> = {
+  question: 4,
+  question_expiring: 5,
+};
+
+export function ntfyCall(
+  { url, token }: Extract<Channel, { kind: "ntfy" }>,
+  { type, title, text, link, no_link }: Notification,
+): HttpPost {
+  const topic = new URL(url);
+  const name = topic.pathname.slice(topic.pathname.lastIndexOf("/") + 1);
+  topic.pathname = topic.pathname.slice(0, -name.length);
+  const body = JSON.stringify({
+    ...{
+      topic: name,
+      title,
+      message: [text, no_link ?? ""].filter((line) => line !== "").join("\n") || title,
+    },
+    priority: PRIORITIES[type] ?? 3,
+    ...(link !== null && { click: link }),
+  });
+  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
+  return { url: topic.href, headers, body };
+}

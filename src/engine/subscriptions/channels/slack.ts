@@ -1,0 +1,20 @@
+/** An incoming webhook of Slack and its relatives. Limit: text only; a name or a question must not become a link or a mention. */
+import type { Channel, Notification } from "../../../schema/subscription.ts";
+import type { HttpPost } from "./outcome.ts";
+
+/** The characters with a meaning in Slack's text. */
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const escaped = (text: string): string => text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? "");
+
+export function slackCall(
+  { url }: Extract<Channel, { kind: "slack" }>,
+  { title, text, link, no_link }: Notification,
+): HttpPost {
+  const lines = [
+    `*${escaped(title)}*`,
+    escaped(text),
+    link === null ? escaped(no_link ?? "") : `<${link}|Open it>`,
+  ];
+  const body = JSON.stringify({ text: lines.filter((line) => line !== "").join("\n"), unfurl_links: false });
+  return { url, headers: { "content-type": "application/json" }, body };
+}

@@ -1,0 +1,133 @@
+/**
+ * Sends what waits in a lane, in order, until nothing is due. At least once: a notification leaves its lane after its
+ * receiver accepted it, and a repeat carries the same id. Limit: a job of the outbound queue wakes it; when the lane is due
+ * is in Redis, so a lost job is made again (notifier.ts). A channel that fails for a day, or is gone, is paused.
+ */
+import type { Broker } from "../broker.ts";
+import type { Sent } from "./channels/outcome.ts";
+import { type Sends, send } from "./channels/send.ts";
+import { stillMatters, toDigest, toNotification } from "./notification.ts";
+import { untilLoud } from "./quiet.ts";
+import type { LaneAt } from "./store.ts";
+import {
+  type ChannelState,
+  channelOf,
+  ignoresQuiet,
+  type StoredNotice,
+  type StoredSubscription,
+} from "./stored-subscription.ts";
+
+type Needs = Sends &
+  Pick<
+    Broker,
+    | "agents"
+    | "callbackRetryMs"
+    | "connections"
+    | "linkBase"
+    | "log"
+    | "metrics"
+    | "redis"
+    | "shards"
+    | "subscriptions"
+    | "tokens"
+  >;
+
+const FOR_A_DAY_MS = 86_400_000;
+/** How long a job may run before other jobs run. */
+const RUN_MS = 10_000;
+/** The most that one digest counts. */
+const MOST = 500;
+const AT_ONCE = 50;
+
+export async function deliverNotices(
+  broker: Needs,
+  { subscription: id, lane }: { readonly subscription: string; readonly lane: string },
+  stopping: AbortSignal,
+): Promise<null> {
+  const endsAt = performance.now() + RUN_MS;
+  while (!stopping.aborted && performance.now() < endsAt) {
+    const found = await broker.subscriptions.store.lane(id, lane, MOST);
+    if (!found || !(await step(broker, found, id, lane))) return null;
+  }
+  return null;
+}
+
+/** Returns whether more may be due. */
+async function step(broker: Needs, found: LaneAt, id: string, lane: string): Promise<boolean> {
+  const { subscription, notices, now } = found;
+  const { settings, channels, owner, token } = subscription;
+  const n = channelOf(lane);
+  const channel = settings.deliver[n];
+  const [first] = notices;
+  const state = channels[n] ?? {};
+  if (!first || !channel) return false;
+  const settle = (done: number, due: number | null, next: ChannelState, changes = false) =>
+    broker.subscriptions.store.settle(id, lane, first, { done, due, state: next, changes });
+  if (state.paused) {
+    await settle(0, null, state);
+    return false;
+  }
+  if (token !== "" && !(await broker.tokens.isValid(token))) {
+    const problem = `The token with which ${owner} created the subscription was revoked, or has expired.`;
+    await settle(0, null, { ...state, since: now, problem, paused: true }, true);
+    await broker.subscriptions.changed();
+    return false;
+  }
+  const wait = Math.max(
+    first.at + channel.after_seconds * 1000 - now,
+    ignoresQuiet(lane) ? 0 : untilLoud(settings.quiet, now),
+  );
+  if (wait > 0) {
+    await settle(0, now + wait, state);
+    return false;
+  }
+  const due = notices.filter(({ at }) => at + channel.after_seconds * 1000 <= now);
+  const isDigest = due.length > settings.digest_above;
+  const count = isDigest ? due.length : 1;
+  const notification = isDigest
+    ? await digestOf(broker, subscription, due)
+    : await toNotification(broker, subscription, channel, first);
+  const sent: Sent =
+    notification === null ? { kind: "delivered" } : await send(broker, owner, channel, notification);
+  switch (sent.kind) {
+    case "wait":
+      await settle(0, now + sent.ms, state);
+      return false;
+    case "delivered": {
+      const next = notification === null ? state : { delivered_at: now };
+      if (notification !== null)
+        broker.metrics.notifications.inc({ channel: channel.kind, outcome: "delivered" });
+      return (await settle(count, now, next)) > 0;
+    }
+    case "failed": {
+      const since = state.since ?? now;
+      const paused = sent.gone || now - since > FOR_A_DAY_MS;
+      const { delivered_at } = state;
+      const next = { since, problem: sent.problem, ...(delivered_at !== undefined && { delivered_at }) };
+      broker.metrics.notifications.inc({ channel: channel.kind, outcome: paused ? "given_up" : "failed" });
+      broker.log.warn(
+        { subscription_id: id, channel: channel.kind, problem: sent.problem },
+        paused ? "a channel of a subscription is paused" : "a notification failed; it is retried",
+      );
+      await settle(
+        0,
+        paused ? null : now + broker.callbackRetryMs(now - since),
+        { ...next, ...(paused && { paused }) },
+        paused,
+      );
+      if (paused) await broker.subscriptions.changed();
+      return false;
+    }
+  }
+}
+
+/** Of those that still matter; null: none does. */
+async function digestOf(broker: Needs, subscription: StoredSubscription, due: readonly StoredNotice[]) {
+  const left: StoredNotice[] = [];
+  for (let at = 0; at < due.length; at += AT_ONCE) {
+    const some = due.slice(at, at + AT_ONCE);
+    const matter = await Promise.all(some.map((notice) => stillMatters(broker, notice)));
+    left.push(...some.filter((_, n) => matter[n]));
+  }
+  return left.length === 0 ? null : toDigest(broker, subscription, left);
+}

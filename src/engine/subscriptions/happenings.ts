@@ -1,0 +1,41 @@
+/** What a stored event is to subscriptions: a question, a question that nobody answered, an end, or nothing. */
+import * as z from "zod";
+import type { Entry } from "../../events/entry.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { parseJson } from "../../util/parse-json.ts";
+import type { Happening } from "./audience.ts";
+
+const questionSchema = z.object({
+  auto: z.literal(true).optional(),
+  interrupt: z.object({ id: z.string(), expires_at: z.string() }),
+});
+const failureSchema = z.object({ error: z.object({ code: z.string() }) });
+
+export const isOfInterest = ({ status, type }: Pick<Entry, "status" | "type">): boolean =>
+  status === "interrupted" || TERMINAL_EVENT_TYPES.includes(type);
+
+interface Found {
+  readonly happenings: readonly Happening[];
+  /** The question that was asked, and when it expires, ms. */
+  readonly question?: { readonly id: string; readonly expires_at: number };
+}
+
+export function happeningsOf(entry: Entry): Found {
+  const { target: agent, delegation_id: delegation, delegator, at, state, status, type, more } = entry;
+  const common = { agent, delegation, delegator, at };
+  if (status === "interrupted") {
+    const { interrupt, auto } = questionSchema.parse(parseJson(`{${more}}`));
+    // It is approved at once, so nobody needs to answer.
+    if (auto) return { happenings: [] };
+    const { id, expires_at } = interrupt;
+    return {
+      happenings: [{ kind: "question", ...common, question: id }],
+      question: { id, expires_at: Date.parse(expires_at) },
+    };
+  }
+  if (!TERMINAL_EVENT_TYPES.includes(type)) return { happenings: [] };
+  const ended = { kind: "ended" as const, ...common, state };
+  const { error } = failureSchema.safeParse(parseJson(`{${more}}`)).data ?? {};
+  if (error?.code !== "interrupt_expired") return { happenings: [ended] };
+  return { happenings: [{ kind: "question_expired", ...common }, ended] };
+}

@@ -1,0 +1,155 @@
+/**
+ * Puts a notification into words. By default it says which agent, and that it asks or how it ended; what is asked leaves the
+ * broker only by the channels that the agent's settings name (`notify.contents`).
+ */
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { textOf } from "../../schema/a2a.ts";
+import { stateSchema } from "../../schema/delegation.ts";
+import type { NoticeKind } from "../../schema/notice.ts";
+import type { Channel, Notification } from "../../schema/subscription.ts";
+import { toInstant } from "../../schema/values.ts";
+import type { Broker } from "../broker.ts";
+import { openInterrupt } from "../delegations/parse.ts";
+import type { StoredNotice, StoredSubscription } from "./stored-subscription.ts";
+
+type Needs = Pick<Broker, "agents" | "redis" | "shards" | "linkBase">;
+
+export interface Link {
+  readonly link: string | null;
+  readonly no_link?: string;
+}
+
+const NO_LINK = "The broker has no URL that a phone or another machine reaches (ERRAND_PUBLIC_URL).";
+const MAX_TEXT = 2_000;
+
+/** A place in the console; null with the reason where nobody could open it. */
+export function linkTo({ linkBase }: Pick<Needs, "linkBase">, fragment: string): Link {
+  return linkBase === null ? { link: null, no_link: NO_LINK } : { link: `${linkBase}/${fragment}` };
+}
+
+const idOf = ({ id }: StoredSubscription, { n }: StoredNotice): string => `ntf_${id.slice(4)}_${n}`;
+
+/** Null: it no longer matters, because the question is answered or the delegation is gone. */
+export async function toNotification(
+  broker: Needs,
+  subscription: StoredSubscription,
+  channel: Channel,
+  notice: StoredNotice,
+): Promise<Notification | null> {
+  const { kind, agent, delegation, question, state, waiting, at } = notice;
+  const head = {
+    id: idOf(subscription, notice),
+    subscription_id: subscription.id,
+    type: kind,
+    at: toInstant(at),
+  };
+  if (kind === "no_worker" || delegation === undefined) {
+    const count = waiting === 1 ? "1 delegation waits" : `${waiting ?? 0} delegations wait`;
+    return {
+      ...head,
+      title: `Nobody polls for ${agent}`,
+      text: `${count} for a worker.`,
+      ...linkTo(broker, `#/agents/${agent}`),
+      ...{ agent, ...(waiting !== undefined && { waiting }) },
+    };
+  }
+  const record = await matteringRecord(broker, notice);
+  if (!record) return null;
+  const asks = isAsking(kind);
+  const shows = (await broker.agents.find(agent))?.spec.notify.contents.includes(channel.kind) === true;
+  const code = codeOf(record);
+  return {
+    ...head,
+    title: titleOf(kind, agent, state, code),
+    text: shows ? contentsOf(record, asks) : "",
+    ...linkTo(broker, `#/d/${delegation}`),
+    ...{ agent, delegation_id: delegation },
+    ...(question !== undefined && { interrupt_id: question }),
+    ...(kind === "ended" && { state: stateSchema.parse(state), ...(code !== null && { code }) }),
+  };
+}
+
+const isAsking = (kind: NoticeKind): boolean => kind === "question" || kind === "question_expiring";
+
+/** Whether a person needs to know of it: the question is open, or the delegation is still there. */
+export const stillMatters = async (broker: Needs, notice: StoredNotice): Promise<boolean> =>
+  notice.delegation === undefined || (await matteringRecord(broker, notice)) !== null;
+
+async function matteringRecord(broker: Needs, { kind, delegation = "", question }: StoredNotice) {
+  const record = await readRecord(broker.redis, broker.shards, delegation);
+  return record && isAsking(kind) && openInterrupt(record)?.id !== question ? null : record;
+}
+
+function titleOf(kind: NoticeKind, agent: string, state: string | undefined, code: string | null): string {
+  switch (kind) {
+    case "question":
+      return `${agent} asks`;
+    case "question_expiring":
+      return `${agent} still waits for an answer, and its question is about to expire`;
+    case "question_expired":
+      return `Nobody answered ${agent}, so its work failed`;
+    case "no_worker":
+      return `Nobody polls for ${agent}`;
+    case "ended":
+      return state === "failed" && code !== null ? `${agent} failed: ${code}` : `${agent}: ${state}`;
+  }
+}
+
+function codeOf(record: StoredDelegation): string | null {
+  const error: unknown = JSON.parse(record.get("error") ?? "null");
+  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : null;
+}
+
+/** What is asked, or the task that ended. */
+function contentsOf(record: StoredDelegation, asks: boolean): string {
+  const requests = asks ? (openInterrupt(record)?.requests ?? []) : [];
+  const lines = requests.flatMap(({ message, action }) => [
+    textOf(message),
+    ...(action ? [`${action.name} ${JSON.stringify(action.arguments ?? {})}`] : []),
+  ]);
+  const preview: unknown = JSON.parse(record.get("task_preview"));
+  const text = asks ? lines.filter((line) => line !== "").join("\n") : String(preview);
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)} …`;
+}
+
+/** Several as one. */
+export function toDigest(
+  broker: Needs,
+  subscription: StoredSubscription,
+  notices: readonly StoredNotice[],
+): Notification {
+  const counts: Partial<Record<NoticeKind, number>> = {};
+  for (const { kind } of notices) counts[kind] = (counts[kind] ?? 0) + 1;
+  const agents = [...new Set(notices.map(({ agent }) => agent))];
+  const [first] = notices;
+  const last = notices.at(-1);
+  const shown =
+    agents.length > 5 ? `${agents.slice(0, 5).join(", ")} and ${agents.length - 5} more` : agents.join(", ");
+  const lines = Object.entries(counts).map(([kind, count]) => `${count} × ${kind.replaceAll("_", " ")}`);
+  return {
+    id: first ? idOf(subscription, first) : "",
+    subscription_id: subscription.id,
+    type: "digest",
+    at: toInstant(last?.at ?? 0),
+    title: `${notices.length} notifications: ${shown}`,
+    text: lines.join("\n"),
+    ...linkTo(broker, "#/needs"),
+    counts,
+  };
+}
+
+/** To see whether a channel works. */
+export const testOf = (
+  broker: Needs,
+  { id }: StoredSubscription,
+  now: number,
+  nonce: string,
+): Notification => ({
+  id: `ntf_${id.slice(4)}_test_${nonce}`,
+  subscription_id: id,
+  type: "test",
+  at: toInstant(now),
+  title: "Errand can reach you here",
+  text: "Somebody tested this subscription.",
+  ...linkTo(broker, "#/needs"),
+});

@@ -1,0 +1,188 @@
+/**
+ * Looks after all subscriptions, at one gateway at a time: reads the events, looks at what time brings, and wakes lanes that
+ * are due. Limit: begins once there is a subscription; a broker without one has neither the timer nor the reads. That one
+ * gateway does it saves work and nothing else: each step is safe at several.
+ */
+import type { Entry } from "../../events/entry.ts";
+import { keys } from "../../redis/keys.ts";
+import { Script } from "../../redis/script.ts";
+import { warn } from "../after-move.ts";
+import type { Broker, SubscriptionService } from "../broker.ts";
+import { Audience } from "./audience.ts";
+import { isOfInterest } from "./happenings.ts";
+import { readShard } from "./reader.ts";
+import { SubscriptionStore } from "./store.ts";
+import { tellExpiring, tellNoWorkers } from "./time.ts";
+
+const EVERY_MS = 1_000;
+/** Longer than one look takes; a gateway that dies is replaced after this. */
+const LEAD_MS = 5_000;
+/** So that events that come together are read together. */
+const SOON_MS = 25;
+/** Events are also read after so many that concern nobody, so that the position does not fall behind the stream. */
+const MANY = 1_000;
+/** A lane whose job is lost is woken again after this. */
+const WAKE_AGAIN_MS = 10_000;
+const WORKERS_EVERY_MS = 2_000;
+
+/** KEYS: the notifier · ARGV: this gateway, for how long, ms · Returns 1 when it is this gateway. */
+const leadScript = new Script(`#!lua flags=allow-oom
+local now = redis.call('GET', KEYS[1])
+if now and now ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`);
+
+export class Notifier implements SubscriptionService {
+  readonly store: SubscriptionStore;
+  readonly #broker: () => Broker;
+  readonly #everyMs: number;
+  #audience: Audience | null = null;
+  #leads = false;
+  #timer: NodeJS.Timeout | null = null;
+  #soon: NodeJS.Timeout | null = null;
+  #release: () => void = () => {};
+  #begun = false;
+  #stopped = false;
+  /** By shard: events since it was read. */
+  readonly #unread = new Map<number, number>();
+  #running: Promise<unknown> = Promise.resolve();
+  #workersAt = Number.NEGATIVE_INFINITY;
+
+  /** `everyMs`: 0 for a look only on `tick()`. */
+  constructor({ redis, clock }: Pick<Broker, "redis" | "clock">, broker: () => Broker, everyMs = EVERY_MS) {
+    this.store = new SubscriptionStore(redis, clock);
+    this.#broker = broker;
+    this.#everyMs = everyMs;
+  }
+
+  async start(): Promise<void> {
+    const { bus } = this.#broker();
+    const beginIfAny = async () => {
+      if (await this.store.any()) this.#begin();
+    };
+    await bus.subscribe(keys.subscriptionsChanged, () => this.#begin());
+    bus.onGap(() => void beginIfAny().catch((error: unknown) => this.#warn(error)));
+    await beginIfAny();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    if (this.#soon) clearTimeout(this.#soon);
+    this.#release();
+    await this.#running;
+    if (!this.#leads) return;
+    const { redis, gateway } = this.#broker();
+    // Another one goes on at once.
+    await leadScript.run(redis, [keys.notifier], [gateway, 1]).catch(() => {});
+  }
+
+  /** Call it when subscriptions have changed. */
+  async changed(): Promise<void> {
+    try {
+      this.#begin();
+      await this.#broker().bus.publish(keys.subscriptionsChanged, "");
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  /** Everything that is due now, in turn with other looks. Returns the number of lanes that were woken. */
+  tick(): Promise<number> {
+    const next = this.#running.then(() => this.#look());
+    this.#running = next.catch(() => {});
+    return next;
+  }
+
+  #begin(): void {
+    if (this.#begun || this.#stopped) return;
+    this.#begun = true;
+    const { feed } = this.#broker();
+    this.#release = feed.subscribe(
+      { kind: "all" },
+      { push: (entry) => this.#onEvent(entry), gap: () => this.#onGap() },
+    );
+    this.#lookLater();
+  }
+
+  #onEvent(entry: Entry): void {
+    if (!this.#leads) return;
+    const { shard } = entry;
+    const unread = (this.#unread.get(shard) ?? 0) + 1;
+    this.#unread.set(shard, unread);
+    if (isOfInterest(entry) || unread % MANY === 0) this.#lookSoon();
+  }
+
+  #onGap(): void {
+    for (const shard of this.#broker().shards.all.keys()) this.#unread.set(shard, 0);
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    if (this.#stopped || this.#everyMs === 0) return;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = null;
+      this.tick().catch((error: unknown) => this.#warn(error));
+    }, SOON_MS);
+  }
+
+  #lookLater(): void {
+    if (this.#stopped || this.#everyMs === 0) return;
+    this.#timer = setTimeout(() => {
+      this.tick().then(
+        () => this.#lookLater(),
+        (error: unknown) => {
+          this.#warn(error);
+          this.#lookLater();
+        },
+      );
+    }, this.#everyMs);
+  }
+
+  async #look(): Promise<number> {
+    if (this.#stopped) return 0;
+    const broker = this.#broker();
+    const { redis, gateway, shards } = broker;
+    const led = this.#leads;
+    this.#leads = (await leadScript.run(redis, [keys.notifier], [gateway, LEAD_MS])) === 1;
+    if (!this.#leads) return 0;
+    const audience = await this.#current();
+    if (audience.isEmpty) return 0;
+    for (const shard of shards.all.keys()) {
+      // A new leader reads all, because it does not know what the last one has read.
+      if (led && !this.#unread.has(shard) && this.#everyMs !== 0) continue;
+      this.#unread.delete(shard);
+      if (!(await readShard(broker, this.store, audience, shard))) this.#unread.set(shard, MANY);
+    }
+    const now = await this.store.now();
+    await tellExpiring(broker, this.store, audience, now);
+    if (now - this.#workersAt >= WORKERS_EVERY_MS || this.#everyMs === 0) {
+      this.#workersAt = now;
+      await tellNoWorkers(broker, this.store, audience, now);
+    }
+    return this.#wake(now);
+  }
+
+  /** The audience, read again if subscriptions have changed. */
+  async #current(): Promise<Audience> {
+    const version = await this.store.version();
+    if (this.#audience?.version === version) return this.#audience;
+    const all = await this.store.all();
+    const audience = new Audience(all.version, all.subscriptions);
+    this.#audience = audience;
+    // Positions of before must not skip what a new subscription is to be told of.
+    for (const shard of this.#broker().shards.all.keys()) this.#unread.set(shard, 0);
+    return audience;
+  }
+
+  async #wake(now: number): Promise<number> {
+    const lanes = await this.store.claim(now, now + WAKE_AGAIN_MS);
+    for (const { subscription, lane } of lanes)
+      await this.#broker().outbound.add({ kind: "notify", subscription, lane });
+    return lanes.length;
+  }
+
+  #warn(error: unknown): void {
+    warn(this.#broker(), error, "subscriptions were not looked at");
+  }
+}

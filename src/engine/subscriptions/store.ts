@@ -1,0 +1,283 @@
+/**
+ * Stores subscriptions and the notifications that wait for their channels, outside the shards: they concern agents of all
+ * shards. Limit: whether a notification is made once is decided here, by scripts that compare what was read.
+ */
+import type { Clock } from "../../lifecycle/command.ts";
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
+import { readLua, Script } from "../../redis/script.ts";
+import { timeOf } from "../../redis/time.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import {
+  type ChannelState,
+  channelOf,
+  lanesOf,
+  type Notice,
+  type StoredNotice,
+  type StoredSubscription,
+  toNotice,
+  toStored,
+} from "./stored-subscription.ts";
+
+const lua = (name: string): string => readLua(`./${name}.lua`, import.meta.url);
+const createScript = new Script(`#!lua\n${lua("create")}`);
+const changeScript = new Script(`#!lua\n${lua("change")}`);
+const deleteScript = new Script(`#!lua flags=allow-oom\n${lua("delete")}`);
+/** Also at full memory: the position moves, so events are not read for ever; lanes are bounded. */
+const noticeScript = new Script(`#!lua flags=allow-oom\n${lua("append")}${lua("notice")}`);
+const tellScript = new Script(`#!lua flags=allow-oom\n${lua("append")}${lua("tell")}`);
+const claimScript = new Script(`#!lua flags=allow-oom\n${lua("claim")}`);
+const settleScript = new Script(`#!lua flags=allow-oom\n${lua("settle")}`);
+
+const MOST = LIMITS.notices_waiting.value;
+const PREFIX = keys.subscription("");
+const AT_ONCE = 100;
+
+/** A notification for one channel. */
+export interface Told {
+  readonly subscription: string;
+  readonly lane: string;
+  /** When it may be sent, ms. */
+  readonly due: number;
+  readonly notice: Notice;
+  /** No other about this agent follows for so long, ms. */
+  readonly pause?: number;
+}
+
+/** Where the reader of one shard's events is. */
+export interface Position {
+  readonly version: string;
+  /** Empty: it has read none. */
+  readonly at: string;
+}
+
+export interface LaneAt {
+  readonly subscription: StoredSubscription;
+  /** The first notifications that wait, oldest first. */
+  readonly notices: readonly StoredNotice[];
+  readonly waiting: number;
+  /** By Redis' clock, ms. */
+  readonly now: number;
+}
+
+export class SubscriptionStore {
+  readonly #redis: Redis;
+  readonly #clock: Clock;
+
+  constructor(redis: Redis, clock: Clock) {
+    this.#redis = redis;
+    this.#clock = clock;
+  }
+
+  /** By Redis' clock, ms. */
+  async now(): Promise<number> {
+    return (await timeOf(this.#redis)) + this.#clock.offset_ms;
+  }
+
+  async find(id: string): Promise<StoredSubscription | null> {
+    const fields = await this.#redis.hgetall(keys.subscription(id));
+    return fields.settings === undefined ? null : toStored(id, fields);
+  }
+
+  async create(
+    id: string,
+    owner: string,
+    at: number,
+    fields: Readonly<Record<string, string | number>>,
+  ): Promise<boolean> {
+    const made = await createScript.run(
+      this.#redis,
+      [keys.subscription(id), keys.subscriptions, keys.subscriptionsOf(owner), keys.subscriptionsVersion],
+      [id, at, LIMITS.subscriptions.value, ...Object.entries(fields).flat()],
+    );
+    return made === 1;
+  }
+
+  /** False when it was changed or deleted since its settings were read. */
+  async change(
+    id: string,
+    read: string,
+    {
+      fields,
+      removes,
+      lanes,
+    }: {
+      readonly fields: Readonly<Record<string, string | number>>;
+      readonly removes: readonly string[];
+      /** What waits in them is dropped. */
+      readonly lanes: readonly string[];
+    },
+  ): Promise<boolean> {
+    const now = await this.now();
+    const changed = await changeScript.run(
+      this.#redis,
+      [keys.subscription(id), keys.subscriptionsVersion, keys.subscriptionsBusy],
+      [id, read, now, lanes.length, ...lanes, "-", ...removes, "-", ...Object.entries(fields).flat()],
+    );
+    return changed === 1;
+  }
+
+  async settingsOf(id: string): Promise<string | null> {
+    return this.#redis.hget(keys.subscription(id), "settings");
+  }
+
+  /** False when there was none. */
+  async delete(id: string, owner: string): Promise<boolean> {
+    const lanes = Array.from({ length: LIMITS.subscription_channels.value }, (_, n) => lanesOf(n)).flat();
+    const deleted = await deleteScript.run(
+      this.#redis,
+      [
+        keys.subscription(id),
+        keys.subscriptions,
+        keys.subscriptionsOf(owner),
+        keys.subscriptionsVersion,
+        keys.subscriptionsBusy,
+        keys.noticed,
+      ],
+      [id, ...lanes, "rung"],
+    );
+    return deleted === 1;
+  }
+
+  /** Ids and when they were created, oldest first: of all, or of a principal. */
+  async ids(owner: string | null, after: number, limit: number): Promise<{ id: string; at: number }[]> {
+    const key = owner === null ? keys.subscriptions : keys.subscriptionsOf(owner);
+    const found = await this.#redis.zrange(
+      key,
+      String(after),
+      "+inf",
+      "BYSCORE",
+      "LIMIT",
+      0,
+      limit,
+      "WITHSCORES",
+    );
+    return found.flatMap((id, n) => (n % 2 === 0 ? [{ id, at: Number(found[n + 1]) }] : []));
+  }
+
+  async any(): Promise<boolean> {
+    return (await this.#redis.zcard(keys.subscriptions)) > 0;
+  }
+
+  async version(): Promise<string> {
+    return (await this.#redis.get(keys.subscriptionsVersion)) ?? "0";
+  }
+
+  /** All of them, and the version that they have at least. */
+  async all(): Promise<{ version: string; subscriptions: StoredSubscription[] }> {
+    const version = await this.version();
+    const ids = await this.#redis.zrange(keys.subscriptions, "0", "-1");
+    const subscriptions: StoredSubscription[] = [];
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      const found = await Promise.all(ids.slice(at, at + AT_ONCE).map((id) => this.find(id)));
+      subscriptions.push(...found.filter((one) => one !== null));
+    }
+    return { version, subscriptions };
+  }
+
+  /** How many notifications wait in these lanes. */
+  waiting(id: string, lanes: readonly string[]): Promise<number[]> {
+    return Promise.all(lanes.map((lane) => this.#redis.llen(keys.notices(id, lane))));
+  }
+
+  async position(shard: number): Promise<Position> {
+    const [version, at] = await Promise.all([this.version(), this.#redis.hget(keys.noticed, String(shard))]);
+    return { version, at: at ?? "" };
+  }
+
+  /** False when another gateway was faster, or subscriptions have changed. */
+  async notice(
+    shard: number,
+    from: Position,
+    to: string,
+    told: readonly Told[],
+    questions: readonly { readonly name: string; readonly at: number }[],
+  ): Promise<boolean> {
+    const moved = await noticeScript.run(
+      this.#redis,
+      [keys.subscriptionsVersion, keys.noticed, keys.subscriptionsBusy, keys.questionsExpiring],
+      [
+        ...[from.version, shard, from.at, to, PREFIX, MOST, questions.length],
+        ...questions.flatMap(({ name, at }) => [name, at]),
+        ...told.flatMap(({ subscription, lane, due, notice }) => [
+          subscription,
+          lane,
+          due,
+          JSON.stringify(notice),
+        ]),
+      ],
+    );
+    return moved === 1;
+  }
+
+  /** `question`: told of it now, once. Returns how many were added. */
+  async tell(told: readonly Told[], now: number, question = ""): Promise<number> {
+    const added = await tellScript.run(
+      this.#redis,
+      [keys.subscriptionsBusy, keys.questionsExpiring],
+      [
+        ...[now, PREFIX, MOST, question],
+        ...told.flatMap(({ subscription, lane, due, notice, pause }) => [
+          ...[subscription, lane, due, JSON.stringify(notice)],
+          pause === undefined ? "" : `${notice.agent} ${pause}`,
+        ]),
+      ],
+    );
+    return Number(added);
+  }
+
+  /** Questions of which it is time to tell that they expire: `<delegation> <question>`. */
+  expiring(now: number): Promise<string[]> {
+    return this.#redis.zrange(keys.questionsExpiring, "-inf", String(now), "BYSCORE", "LIMIT", 0, AT_ONCE);
+  }
+
+  /** Lanes that are due; nobody else gets them before `until`. */
+  async claim(now: number, until: number): Promise<{ subscription: string; lane: string }[]> {
+    const found = await claimScript.run(this.#redis, [keys.subscriptionsBusy], [now, until, AT_ONCE]);
+    return (Array.isArray(found) ? found : []).map((text) => {
+      const [subscription = "", lane = ""] = String(text).split(" ");
+      return { subscription, lane };
+    });
+  }
+
+  /** Null: there is no such subscription any more. */
+  async lane(id: string, lane: string, most: number): Promise<LaneAt | null> {
+    const list = keys.notices(id, lane);
+    const [subscription, texts, waiting, now] = await Promise.all([
+      this.find(id),
+      this.#redis.lrange(list, 0, most - 1),
+      this.#redis.llen(list),
+      this.now(),
+    ]);
+    return subscription && { subscription, notices: texts.map(toNotice), waiting, now };
+  }
+
+  /** `done`: how many of the first are; `due`: when the others are, ms, null: not before a change. Returns how many are left, or -1. */
+  async settle(
+    id: string,
+    lane: string,
+    first: StoredNotice,
+    {
+      done,
+      due,
+      state,
+      changes,
+    }: {
+      readonly done: number;
+      readonly due: number | null;
+      readonly state: ChannelState;
+      /** Whether it begins or ends to get notifications. */
+      readonly changes?: boolean;
+    },
+  ): Promise<number> {
+    const left = await settleScript.run(
+      this.#redis,
+      [keys.subscription(id), keys.notices(id, lane), keys.subscriptionsBusy],
+      [
+        ...[`${id} ${lane}`, first.text, done, due ?? "", channelOf(lane), JSON.stringify(state)],
+        ...[changes ? 1 : 0, keys.subscriptionsVersion],
+      ],
+    );
+    return Number(left);
+  }
+}

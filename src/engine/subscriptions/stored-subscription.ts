@@ -1,0 +1,94 @@
+/**
+ * The fields of a subscription's hash, and the notifications in its lanes. Each channel `n` has a lane for the notifications
+ * that wait for it, `n`, and one for those that ignore quiet hours, `n!`.
+ */
+import * as z from "zod";
+import { type NoticeKind, noticeSchema } from "../../schema/notice.ts";
+import { subscriptionRequestSchema } from "../../schema/subscription.ts";
+import { parseJson } from "../../util/parse-json.ts";
+
+const channelStateSchema = z.object({
+  /** Since when its tries fail, ms; absent: the last one did not. */
+  since: z.number().optional(),
+  /** Why. */
+  problem: z.string().optional(),
+  paused: z.boolean().optional(),
+  delivered_at: z.number().optional(),
+});
+export type ChannelState = z.infer<typeof channelStateSchema>;
+
+/** What is left of a request, once its defaults are filled in. */
+const settingsSchema = subscriptionRequestSchema;
+export type Settings = z.output<typeof settingsSchema>;
+
+const storedSchema = z.object({
+  owner: z.string(),
+  /** The token that stands for its owner; empty: the operator's configured one. */
+  token: z.string(),
+  settings: z
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(settingsSchema),
+  created_at: z.coerce.number(),
+  updated_at: z.coerce.number(),
+});
+
+export interface StoredSubscription extends z.output<typeof storedSchema> {
+  readonly id: string;
+  /** By number of the channel; empty: it is as new. */
+  readonly channels: readonly ChannelState[];
+  /** By lane: how many notifications were dropped. */
+  readonly dropped: ReadonlyMap<string, number>;
+}
+
+export function toStored(id: string, fields: Readonly<Record<string, string>>): StoredSubscription {
+  const stored = storedSchema.parse(fields);
+  const channels = stored.settings.deliver.map(
+    (_, n) => channelStateSchema.safeParse(parseJson(fields[`channel:${n}`] ?? "")).data ?? {},
+  );
+  const dropped = Object.entries(fields).flatMap(([name, count]): [string, number][] =>
+    name.startsWith("dropped:") ? [[name.slice("dropped:".length), Number(count)]] : [],
+  );
+  return { id, ...stored, channels, dropped: new Map(dropped) };
+}
+
+/** Something to tell, in a lane. */
+const storedNoticeSchema = z.object({
+  kind: noticeSchema,
+  agent: z.string(),
+  /** When it happened, ms. */
+  at: z.number(),
+  /** Absent of `no_worker`. */
+  delegation: z.string().optional(),
+  question: z.string().optional(),
+  state: z.string().optional(),
+  waiting: z.number().optional(),
+});
+export type Notice = z.infer<typeof storedNoticeSchema>;
+
+export interface StoredNotice extends Notice {
+  /** Counts the notifications of the subscription. */
+  readonly n: number;
+  /** As it is in its lane. */
+  readonly text: string;
+}
+
+/** Its number, a space, and the rest as JSON. */
+export function toNotice(text: string): StoredNotice {
+  const space = text.indexOf(" ");
+  return {
+    ...storedNoticeSchema.parse(JSON.parse(text.slice(space + 1))),
+    n: Number(text.slice(0, space)),
+    text,
+  };
+}
+
+/** What tells of a thing too late to wait. */
+const URGENT: readonly NoticeKind[] = ["question_expiring"];
+
+/** The lane of a notification. */
+export const laneOf = (channel: number, kind: NoticeKind): string =>
+  `${channel}${URGENT.includes(kind) ? "!" : ""}`;
+export const channelOf = (lane: string): number => Number.parseInt(lane, 10);
+export const ignoresQuiet = (lane: string): boolean => lane.endsWith("!");
+export const lanesOf = (channel: number): readonly string[] => [`${channel}`, `${channel}!`];

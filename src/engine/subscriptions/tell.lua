@@ -1,0 +1,24 @@
+-- Notifications that come from the time that passes: of a question about to expire once, of an agent without workers at most
+-- once in a while.
+-- KEYS: busy lanes, questions about to expire
+-- ARGV: now, the prefix of subscriptions, the most of a lane, the question that is told of now or '', then for each
+-- notification the subscription, its lane, when it is due, its JSON, and `<agent> <ms>`, or '', for how long no other follows
+-- Returns how many were added.
+if ARGV[4] ~= '' and redis.call('ZREM', KEYS[2], ARGV[4]) == 0 then return 0 end
+local added = 0
+for i = 5, #ARGV, 5 do
+  local key = ARGV[2] .. ARGV[i]
+  local agent, pause = string.match(ARGV[i + 4], '^(%S+) (%d+)$')
+  local lane = ARGV[i + 1]
+  local last = agent and tonumber(redis.call('HGET', key .. ':rung', agent .. ' ' .. lane) or '0') or 0
+  if not agent or tonumber(ARGV[1]) - last >= tonumber(pause) then
+    if push(key, ARGV[i], lane, ARGV[i + 2], ARGV[i + 3], ARGV[3], KEYS[1]) then
+      added = added + 1
+      if agent then
+        redis.call('HSET', key .. ':rung', agent .. ' ' .. lane, ARGV[1])
+        redis.call('PEXPIRE', key .. ':rung', pause)
+      end
+    end
+  end
+end
+return added

@@ -1,0 +1,74 @@
+/** What no event tells, because only time passes: a question about to expire, and work for an agent without workers. */
+import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import type { Broker } from "../broker.ts";
+import { openInterrupt } from "../delegations/parse.ts";
+import { queueDepths } from "../upkeep/queue-depths.ts";
+import type { Audience } from "./audience.ts";
+import type { SubscriptionStore } from "./store.ts";
+
+export async function tellExpiring(
+  broker: Pick<Broker, "redis" | "shards">,
+  store: SubscriptionStore,
+  audience: Audience,
+  now: number,
+): Promise<void> {
+  for (const name of await store.expiring(now)) {
+    const [delegation = "", question = ""] = name.split(" ");
+    const record = await readRecord(broker.redis, broker.shards, delegation);
+    const isOpen = record && openInterrupt(record)?.id === question;
+    const told = isOpen
+      ? audience.told({
+          ...{ kind: "question_expiring", agent: record.get("target"), at: now },
+          ...{ delegation, question, delegator: record.get("delegator") },
+        })
+      : [];
+    await store.tell(told, now, name);
+  }
+}
+
+type Watches = Pick<Broker, "agents" | "bulk" | "clock" | "presence" | "redis" | "shards">;
+
+export async function tellNoWorkers(
+  broker: Watches,
+  store: SubscriptionStore,
+  audience: Audience,
+  now: number,
+): Promise<void> {
+  if (!audience.wants("no_worker")) return;
+  for (const { agent, waiting } of await waitingOf(broker, audience.agentsToWatch())) {
+    if (!(await lacksWorkers(broker, agent))) continue;
+    await store.tell(audience.told({ kind: "no_worker", agent, at: now, waiting, delegator: "" }), now);
+  }
+}
+
+interface Waiting {
+  readonly agent: string;
+  readonly waiting: number;
+}
+
+/** Agents with work that waits and none in progress. */
+async function waitingOf(broker: Watches, names: readonly string[] | null): Promise<Waiting[]> {
+  if (names === null)
+    return (await queueDepths(broker)).filter(({ waiting, working }) => waiting > 0 && working === 0);
+  const found = await Promise.all(
+    names.map(async (agent) => {
+      const keys = broker.shards.ofAgent(agent);
+      const [waiting, working] = await Promise.all([
+        broker.redis.zcount(keys.live(agent, "submitted"), "-inf", Date.now() + broker.clock.offset_ms),
+        broker.redis.zcard(keys.live(agent, "working")),
+      ]);
+      return { agent, waiting, working };
+    }),
+  );
+  return found.filter(({ waiting, working }) => waiting > 0 && working === 0);
+}
+
+/** As `client/alarms.ts` says it of an agent: it is not paused, and nobody polls. */
+export async function lacksWorkers(
+  { agents, presence }: Pick<Broker, "agents" | "presence">,
+  agent: string,
+): Promise<boolean> {
+  const found = await agents.find(agent);
+  if (!found || found.spec.delivery.mode === "push" || found.paused) return false;
+  return (await presence.of(agent)).state !== "online";
+}

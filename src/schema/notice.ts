@@ -1,0 +1,36 @@
+/** What notifications are about, and the kinds of channels that deliver them. Limit: names only. */
+import * as z from "zod";
+
+/**
+ * What a notification is about. `question`: a question that you may answer was asked. `question_expiring`: it is still open
+ * shortly before its deadline. `question_expired`: nobody answered it in time. `ended`: a delegation ended. `no_worker`:
+ * work waits for an agent for which nobody polls.
+ */
+export const noticeSchema = z.enum([
+  "question",
+  "question_expiring",
+  "question_expired",
+  "ended",
+  "no_worker",
+]);
+export type NoticeKind = z.infer<typeof noticeSchema>;
+
+/** How notifications leave the broker. */
+export const channelKindSchema = z.enum(["webhook", "slack", "ntfy", "email", "web_push"]);
+export type ChannelKind = z.infer<typeof channelKindSchema>;
+
+/**
+ * What notifications about the agent's questions may do outside the broker. Only the operator changes it.
+ */
+export const agentNotifySchema = z.strictObject({
+  /** The kinds of channels by which what is asked may leave the broker; by all others only that the agent asks. Default: none. */
+  contents: z.array(channelKindSchema).max(5).default([]),
+  /**
+   * What a link in a notification leads to. `answer`: the question, and whoever holds the link answers it in the name of the
+   * person that was notified; `sign_in`: the console, which asks for a token. Default `answer`.
+   */
+  links: z.enum(["answer", "sign_in"]).default("answer"),
+  /** What a button in a notification may do at once, without a page. `approve` includes deny. Default `none`. */
+  one_tap: z.enum(["none", "deny", "approve"]).default("none"),
+});
+export type AgentNotify = z.output<typeof agentNotifySchema>;
