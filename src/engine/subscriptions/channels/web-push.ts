@@ -1,7 +1,8 @@
 /**
- * Web Push (RFC 8030), encrypted for the browser (RFC 8291) and signed with the broker's own key (VAPID, RFC 8292). The key
- * is made once, by the first gateway that needs it.
+ * Web Push (RFC 8030), encrypted for the browser (RFC 8291) and signed with a key of the broker (VAPID, RFC 8292). The key is
+ * made once, by the first gateway that needs it.
  */
+import { createECDH } from "node:crypto";
 import * as z from "zod";
 import type { Redis } from "../../../redis/connect.ts";
 import { keys } from "../../../redis/keys.ts";
@@ -12,8 +13,16 @@ import type { HttpPost } from "./outcome.ts";
 const TTL_SECONDS = 86_400;
 /** A push service takes at most 4096 bytes, encrypted. */
 const MAX_TEXT = 1_000;
+/** A push service takes a signature for at most a day. */
+const SIGNED_SECONDS = 43_200;
 
-const vapidSchema = z.object({ publicKey: z.string(), privateKey: z.string() });
+const vapidSchema = z.object({
+  kty: z.literal("EC"),
+  crv: z.literal("P-256"),
+  x: z.string(),
+  y: z.string(),
+  d: z.string(),
+});
 type Vapid = z.infer<typeof vapidSchema>;
 
 export class WebPush {
@@ -29,27 +38,39 @@ export class WebPush {
 
   /** What a browser needs to subscribe, in base64url. */
   async publicKey(): Promise<string> {
-    return (await this.#vapid()).publicKey;
+    return toPublicKey(await this.#vapid());
   }
 
   async call(
     { url, keys: browser }: Extract<Channel, { kind: "web_push" }>,
-    notification: Notification,
+    message: Notification,
   ): Promise<HttpPost> {
-    const { generateRequestDetails } = await import("web-push");
-    const { text, ...rest } = notification;
-    const payload = JSON.stringify({ ...rest, text: text.slice(0, MAX_TEXT) });
-    const details = generateRequestDetails({ endpoint: url, keys: browser }, payload, {
-      TTL: TTL_SECONDS,
-      urgency: notification.type.startsWith("question") ? "high" : "normal",
-      vapidDetails: { subject: this.#subject(), ...(await this.#vapid()) },
+    // Both are loaded when the first browser is notified: most brokers notify none.
+    const [{ encrypt }, { SignJWT, importJWK }] = await Promise.all([import("http_ece"), import("jose")]);
+    const vapid = await this.#vapid();
+    const privateKey = createECDH("prime256v1");
+    privateKey.generateKeys();
+    const text = JSON.stringify({ ...message, text: message.text.slice(0, MAX_TEXT) });
+    const body = encrypt(Buffer.from(text), {
+      version: "aes128gcm",
+      privateKey,
+      dh: browser.p256dh,
+      authSecret: browser.auth,
     });
-    const headers = Object.entries(details.headers).map(([name, value]) => [
-      name.toLowerCase(),
-      String(value),
-    ]);
-    const { "content-length": _, ...sent } = Object.fromEntries(headers);
-    return { url: details.endpoint, headers: sent, body: details.body };
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: "ES256", typ: "JWT" })
+      .setAudience(new URL(url).origin)
+      .setSubject(this.#subject())
+      .setExpirationTime(Math.floor(Date.now() / 1000) + SIGNED_SECONDS)
+      .sign(await importJWK(vapid, "ES256"));
+    const headers = {
+      "content-type": "application/octet-stream",
+      "content-encoding": "aes128gcm",
+      ttl: String(TTL_SECONDS),
+      urgency: message.type.startsWith("question") ? "high" : "normal",
+      authorization: `vapid t=${token}, k=${toPublicKey(vapid)}`,
+    };
+    return { url, headers, body };
   }
 
   #vapid(): Promise<Vapid> {
@@ -64,10 +85,17 @@ export class WebPush {
     const read = async () => vapidSchema.safeParse(parseJson((await this.#redis.get(keys.vapid)) ?? "")).data;
     const known = await read();
     if (known) return known;
-    const { generateVAPIDKeys } = await import("web-push");
-    await this.#redis.set(keys.vapid, JSON.stringify(generateVAPIDKeys()), "NX");
+    const { exportJWK, generateKeyPair } = await import("jose");
+    const { privateKey } = await generateKeyPair("ES256", { extractable: true });
+    await this.#redis.set(keys.vapid, JSON.stringify(await exportJWK(privateKey)), "NX");
     const made = await read();
     if (!made) throw new Error("the key for Web Push was not stored");
     return made;
   }
 }
+
+/** As an uncompressed point. */
+const toPublicKey = ({ x, y }: Vapid): string =>
+  Buffer.concat([Buffer.from([4]), Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]).toString(
+    "base64url",
+  );
