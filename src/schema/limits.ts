@@ -375,7 +375,7 @@ export const LIMITS = {
   audit_share: limit(
     1_000,
     "entries",
-    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, as many about rules, and as many about the rest; the oldest of them are dropped",
+    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, as many about rules, as many about subscriptions, and as many about the rest; the oldest of them are dropped",
     null,
   ),
   audit_entry_bytes: limit(
@@ -415,6 +415,8 @@ export const LIMITS = {
     100_000,
     "steps",
     "to compare one question with all rules, as those of a schema; beyond it a person is asked",
+    null,
+  ),
   subscriptions: limit(20, "subscriptions", "of one principal", "limit_reached"),
   subscription_channels: limit(5, "channels", "of one subscription", "invalid_request"),
   subscription_bytes: limit(

@@ -14,7 +14,9 @@ import type { Conditions } from "./conditions.ts";
  * is off. Every step may be repeated, so a second request finishes a deletion that was cut short.
  */
 export async function removeAgent(
-  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "rules" | "schedules" | "subscriptions" | "tokens">,
+  broker: Moves &
+    Reads &
+    Pick<Broker, "clock" | "counters" | "rules" | "schedules" | "subscriptions" | "tokens">,
   principal: Principal,
   agent: string,
   force: boolean,

@@ -2,9 +2,9 @@
 -- audit_entries, audit_share and audit_ms.
 --
 -- The operator's stream is cut at its length. In the stream of all others, and of everybody's decisions and changes of
--- schedules and rules, each principal has shares, one for sessions, one for decisions, one for schedules, one for rules and one for the rest: a full
--- share loses its own oldest entry, and a full stream the oldest of its largest share. So nobody pushes out the entries of
--- somebody with fewer, nor hides a change behind sessions, decisions or schedules.
+-- schedules, rules and subscriptions, each principal has a share for each of these, one for sessions and one for the rest: a
+-- full share loses its own oldest entry, and a full stream the oldest of its largest share. So nobody pushes out the entries
+-- of somebody with fewer, nor hides a change behind many others.
 --
 -- stream:shares  ZSET of the shares by the number of their entries
 -- stream:index   ZSET of '<share>|<ms>-<seq>', padded, so that the entries of a share are in the order of time

@@ -92,9 +92,7 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
 /**
  * The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses; `filed`:
  * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule;
- * `ruled`: she has a rule.
- * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule; `subscribed`:
- * she has a subscription.
+ * `ruled`: she has a rule; `subscribed`: she has a subscription.
  */
 export type Stage =
   | "spare"
@@ -107,7 +105,7 @@ export type Stage =
   | "failed"
   | "filed"
   | "scheduled"
-  | "ruled";
+  | "ruled"
   | "subscribed";
 
 export interface Subject {
@@ -209,6 +207,7 @@ export async function openWorld() {
     if (stage === "ruled") {
       const rule = { agent: "scout", action: "write", decision: "approve", note: context };
       return { ...made, rule: (await alice.call("POST", "/v1/rules", rule)).body.id };
+    }
     if (stage === "subscribed") {
       const subscription = {
         events: ["ended"],
