@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { check, RULES, type RuleName } from "./check/check.ts";
 import { unmoved } from "./dump.ts";
 import { type Draft, histories, SECRET } from "./generate.ts";
+import { emptyHistory } from "./history.ts";
 
 const first = <T>(items: readonly T[]): T => {
   const [item] = items;
@@ -208,6 +209,18 @@ describe("the checker", () => {
       }),
       { numRuns: 20 },
     );
+  });
+
+  it("lets a holder reclaim a lapsed lease after the broker's question, and not after another", () => {
+    const charged = (...statuses: readonly string[]) => {
+      const events = statuses.map((status, at) => ({
+        ...{ seq: at + 1, type: "DELEGATION_STATUS", status, state: "working", hash: "x" },
+      }));
+      const found = check({ ...emptyHistory(), stored: new Map([["dlg_0_0", events]]) }).violations;
+      return found.some(({ rule }) => rule === "charged");
+    };
+    expect(charged("leased", "lease_expired", "interrupted", "answered", "reclaimed")).toBe(false);
+    expect(charged("leased", "interrupted", "answered", "reclaimed")).toBe(true);
   });
 
   it("counts an acknowledgement as void only with everysec, and only just before a kill of Redis", () => {

@@ -51,7 +51,14 @@ test("who delegated the root sees each part's agent and state, others only what 
 
 test("an agent's setting decides whether the contents of its part are shown", async () => {
   const { url, alice, bob, smith, root, part, detail, treeOf } = await setup();
-  expect((await alice.get(part)).body.code).toBe("delegation_not_found");
+  const unread = (await alice.get(part)).body;
+  expect(unread.code).toBe("delegation_not_found");
+  expect(unread.detail).toBe(
+    `You may not read ${part}, which agent:scout delegated to smith; you see its state in the tree of ${root}.`,
+  );
+  expect(unread.recovery).toContain("tree_reads of smith to contents");
+  expect((await alice.call("GET", `/v1/delegations/${part}/tree/events`)).body.detail).toBe(unread.detail);
+  expect((await bob.get(part)).body.detail).toBe(`There is no delegation '${part}'.`);
   expect((await alice.call("GET", `/v1/delegations/${part}/events`)).body.code).toBe("delegation_not_found");
   await smith.call("PATCH", "/v1/agents/smith", { tree_reads: "contents" });
   expect((await alice.get(part)).body.message.parts).toEqual([{ text: "part" }]);

@@ -37,6 +37,7 @@ async function handed(
   }: { max?: number; seconds?: number; confirm?: number | undefined } = {},
 ): Promise<void> {
   const joined = await joinedNow(model, real, agent);
+  model.look();
   for (const { lease_id, attempt, delegation } of leases) {
     joinIn(model, joined);
     const firsts = model.firsts(agent);

@@ -110,6 +110,25 @@ const delegate = step<Delegate>({
   },
 });
 
+/** More work of one delegator than of another, for one agent and with one priority, so that they take turns. */
+const rush = step<{ via: number; target: number; first: string; counts: readonly [number, number] }>({
+  name: "rush",
+  async run(model, real, { via, target: index, first, counts }) {
+    const target = nameOf(model, index);
+    const second = first === "caller:alice" ? "caller:bob" : "caller:alice";
+    for (const [by, many] of [[first, counts[0]] as const, [second, counts[1]] as const]) {
+      for (let n = 0; n < many; n += 1) {
+        const refusal = refusesNew(model, by, target, null);
+        const answer = await real.call(via, by, "POST", "/v1/delegations", { target, task: "do it" });
+        judge(answer, refusal, 202);
+        if (refusal) return;
+        const ordinary = { priority: 5, maxAttempts: MAX_ATTEMPTS };
+        compare(model.submit({ ...ordinary, id: answer.body.id, target, delegator: by }), answer.body);
+      }
+    }
+  },
+});
+
 const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
   name: "cancel",
   check: hasItems,
@@ -274,6 +293,17 @@ export const delegations: fc.Arbitrary<Step> = fc
 /** The steps, each with its weight. */
 export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [8, delegations],
+  [
+    1,
+    fc
+      .record({
+        via,
+        target: agentIndex,
+        first: fc.constantFrom("caller:alice", "caller:bob"),
+        counts: fc.tuple(fc.integer({ min: 2, max: 6 }), fc.integer({ min: 1, max: 2 })),
+      })
+      .map(rush),
+  ],
   [2, fc.record({ via, pick, by: who, cascade: fc.boolean() }).map(cancel)],
   [
     16,

@@ -17,6 +17,8 @@ export interface ModelAgent {
   maxWaiting: number;
   /** Of each conversation it works on one delegation at a time. */
   serial: boolean;
+  /** Of the turns of delegators; 1 if absent. */
+  readonly weights: Readonly<Record<string, number>>;
   paused: boolean;
 }
 

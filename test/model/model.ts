@@ -8,6 +8,7 @@ import { isTerminal, type State } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { budgetQuestion, dropped, dueOfBudget, isStopped, judgeBudget, noted, reclaimed } from "./budgets.ts";
 import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
+import { Turns } from "./turns.ts";
 
 /** Seconds. Time moves in whole units; durations are `n × UNIT + THIRD`. */
 export const UNIT = 600;
@@ -44,6 +45,7 @@ export class Model {
   readonly made: Map<string, number>;
   /** Commands taken in this walk. */
   taken = 0;
+  readonly #turns = new Turns();
   #places = 0;
   #lines = 0;
   /** Ended at the same time as others of its conversation, so that it may have had its turn before. */
@@ -182,6 +184,8 @@ export class Model {
   ): void {
     const move: Move = MOVES[name];
     const before = item.state;
+    const { place } = item;
+    const wasQueued = before === "submitted" && item.queued && !item.returned;
     count(this.made, name);
     item.state = to ?? move.to[0] ?? before;
     if (move.spends) item.attempt += 1;
@@ -205,6 +209,8 @@ export class Model {
       item.lost = false;
       item.place = this.#sweepPlace ?? this.#nextPlace();
     }
+    const isStill = item.state === "submitted" && item.place === place;
+    if (wasQueued && name !== "lease" && !isStill) this.#turns.removed(item);
     const ends = item.state !== before && isTerminal(item.state);
     if (ends) this.#ended.push(item);
     if (error !== undefined) item.error = error;
@@ -325,13 +331,14 @@ export class Model {
   }
 
   lose(item: Item): void {
+    if (!item.returned) this.#turns.removed(item);
     item.queued = false;
     item.lost = true;
   }
 
   /**
-   * The delegations that may be leased next: several, if one sweep queued them, or if several delegators take turns. Limit:
-   * whose turn it is, test/queue/turns.test.ts knows.
+   * The delegations that may be leased next: several, if one sweep queued them, or if several delegators take turns, which
+   * turns.ts checks.
    */
   firsts(agent: string): Item[] {
     const { paused, maxWorking } = this.agent(agent);
@@ -347,7 +354,13 @@ export class Model {
     return next.filter((item) => !next.some((other) => isAfter(item, other)));
   }
 
+  /** The next leases of its agent are counted for those that wait now. */
+  look(): void {
+    this.#turns.look(this.items);
+  }
+
   grant(item: Item, id: string, seconds: number, confirm: number | undefined): void {
+    this.#turns.granted(item, this.agent(item.target).weights);
     if (this.joinsLate(item)) this.join(item);
     this.move("lease", item);
     item.fence += 1;

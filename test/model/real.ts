@@ -25,8 +25,11 @@ export const INTERRUPT_TTL = UNIT + THIRD;
 export const MAX_ATTEMPTS = 2;
 const NAMES = ["lead", "scout", "smith"] as const;
 const DAY_MS = 86_400_000;
+/** Of the agent that gets most of the work. */
+const WEIGHTS = { "caller:alice": 3 };
 
-const spec = ({ maxWorking, maxWaiting, serial }: ModelAgent) => ({
+const spec = ({ maxWorking, maxWaiting, serial, weights }: ModelAgent) => ({
+  delegator_weights: weights,
   serial_by: serial ? "context" : null,
   limits: {
     max_attempts: MAX_ATTEMPTS,
@@ -89,11 +92,12 @@ export class Real {
   /** Begins a new walk, with new agents. */
   async begin(): Promise<Model> {
     this.#walks += 1;
-    const agents = NAMES.map((name) => ({
+    const agents = NAMES.map((name, at) => ({
       name: `${name}-${this.#walks}`,
       maxWorking: null,
       maxWaiting: 10_000,
       serial: true,
+      weights: at === 0 ? WEIGHTS : {},
       paused: false,
     }));
     for (const agent of agents) {

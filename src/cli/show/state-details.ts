@@ -4,11 +4,12 @@
  */
 
 import { Admin } from "../../client/admin.ts";
+import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
-import { durationText } from "../../client/words.ts";
+import { durationText, nameOf } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent, RetryingEvent, ReturnedEvent, StreamEvent } from "../../schema/event.ts";
@@ -23,9 +24,10 @@ export async function stateRows(
   delegation: Delegation,
 ): Promise<[string, string][]> {
   const { state, created_at, finished_at } = delegation;
-  const [events, agent] = await Promise.all([
+  const [events, agent, asking] = await Promise.all([
     eventsOf(connection, delegation),
     state === "submitted" ? agentOf(connection, delegation.target) : undefined,
+    state === "awaiting_children" ? askingParts(connection, delegation.id) : "",
   ]);
   const rows: [string, string][] = [];
   const worker = events.findLast((event) => "worker_id" in event)?.worker_id;
@@ -33,7 +35,7 @@ export async function stateRows(
   const ended = events.findLast((event) => event.status === "reclaimed" || isEnd(event));
   if (ended && isEnd(ended) && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
   const why = waits(state) && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
-  if (why) rows.push(["why", why]);
+  if (why) rows.push(["why", `${why}${asking}`]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
 }
@@ -72,14 +74,28 @@ export async function whyWaits(
 ): Promise<string | null> {
   if (!waits(what.state)) return null;
   const isEvent = "delegation_id" in what;
-  const [events, agent] = await Promise.all([
+  const id = isEvent ? what.delegation_id : what.id;
+  const [events, agent, asking] = await Promise.all([
     // A delegation of version 1 has only the event of its submit.
     isEvent ? [what] : what.version > 1 ? eventsOf(connection, what, signal) : [],
     what.state === "submitted" ? agentOf(connection, what.target, signal) : undefined,
+    what.state === "awaiting_children" ? askingParts(connection, id, signal) : "",
   ]);
   const waiting = isEvent ? { ...what, not_before_at: null, interrupt: null } : what;
-  return explainWait({ ...waiting, retry_at: retryAtOf(events) }, agent);
+  const why = explainWait({ ...waiting, retry_at: retryAtOf(events) }, agent);
+  return why && `${why}${asking}`;
 }
+
+/** A sentence for the parts that ask, because nothing goes on before somebody answers; empty if none does. */
+async function askingParts(connection: ConnectionOptions, id: string, signal?: AbortSignal): Promise<string> {
+  const tree = await quietly(new Delegator(connection).nodes(id, { signal }));
+  const [first, ...others] = tree?.nodes.filter((node) => node.id !== id && asks(node.state)) ?? [];
+  if (first === undefined) return "";
+  const more = others.length === 0 ? "" : `, and so do ${others.length} more`;
+  return ` Its part ${first.id} of ${first.target} asks ${nameOf(first.delegator)} or an approver a question${more}.`;
+}
+
+const asks = (state: State): boolean => state === "input_required" || state === "auth_required";
 
 async function eventsOf(
   connection: ConnectionOptions,

@@ -1,8 +1,9 @@
 /** Reads one delegation, or waits for it. Limit: when a waiting client leaves, only the wait ends, not the work. */
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isPending } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
-import { canRead, type Principal } from "../access/access.ts";
+import { canRead, canSeeNode, type Principal } from "../access/access.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { notFound } from "../errors.ts";
 
@@ -82,12 +83,28 @@ export function delegationJson(principal: Principal, record: StoredDelegation): 
   return checkpoint === null || !seesCheckpoint ? json : `${json.slice(0, -1)},"checkpoint":${checkpoint}}`;
 }
 
+/** For the delegator of the root, which sees its place in the tree. */
+function unreadablePart(record: StoredDelegation): ErrandError {
+  const { id } = record;
+  const [[root] = [id]] = record.get("ancestors");
+  const target = record.get("target");
+  return new ErrandError(
+    "delegation_not_found",
+    `You may not read ${id}, which ${record.get("delegator")} delegated to ${target}; you see its state in the tree of ${root}.`,
+    {
+      delegation_id: id,
+      recovery: `Read or watch the tree of ${root}. To read the part whole, ask the operator to set tree_reads of ${target} to contents.`,
+    },
+  );
+}
+
 /** Throws `delegation_not_found` when the caller may not see it. */
 async function requireVisible(
   broker: Pick<Broker, "agents">,
   principal: Principal,
   record: StoredDelegation,
 ): Promise<StoredDelegation> {
-  if (!(await canRead(broker, principal, record))) throw notFound(record.id);
-  return record;
+  if (await canRead(broker, principal, record)) return record;
+  // To all others it does not exist.
+  throw (await canSeeNode(broker, principal, record)) ? unreadablePart(record) : notFound(record.id);
 }

@@ -11,6 +11,7 @@ import type { Facts, Violation } from "./facts.ts";
 const OUTAGE_MS = LIMITS.outage_seconds.value * 1_000 + 500;
 
 const { lease: granted, reclaim: reclaimed, lapse: lapsed, grace, retry, progress, artifact } = MOVES;
+const { ask_budget: asked, answer: answered } = MOVES;
 const CALLS: readonly string[] = [progress.status, artifact.status];
 
 /** The newest lease of a delegation: until when it lasts at least, its length, and the outages that extended it. */
@@ -61,8 +62,9 @@ function firstCharge(events: readonly StoredEvent[], outages: History["outages"]
       lease.until = Math.max(lease.until, at + lease.ms);
       lease.graces = 0;
     }
-    // A follow-up changes no lease.
-    if (status !== MOVES.message.status) before = status;
+    // A follow-up changes no lease. After a lapse, only the broker asks, for a larger budget.
+    const isAsked = before === lapsed.status && (status === asked.status || status === answered.status);
+    if (status !== MOVES.message.status && !isAsked) before = status;
   }
   return null;
 }

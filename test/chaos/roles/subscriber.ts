@@ -73,7 +73,8 @@ function take(part: Part, sub: string, data: unknown): string {
     target = "",
   } = event;
   if (type === "RESET") part.recorder.note({ row: "reset", sub, cursor });
-  else {
+  // How far a quiet stream is; it tells of no delegation.
+  else if (type !== "CURSOR") {
     const hash = hashOf(event);
     part.recorder.note({ row: "event", sub, cursor, id, seq, type, status, state, delegator, target, hash });
   }

@@ -41,6 +41,19 @@ test("a list, its filter, one delegation and the counts say that it waits, and f
   );
 });
 
+test("why it waits names a part that asks a question", async () => {
+  const { run, url, api, id, child } = await parked();
+  const scout = await as(url, "agent:scout");
+  const [{ lease_id }] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  await scout.interrupt(lease_id, { text: "Which branch?" });
+  const { why } = JSON.parse((await run(["get", id, "--json"])).stdout);
+  expect(why).toBe(
+    `Waiting for a part of it to end, at most 10 min. Its part ${child} of scout asks agent planner or an approver a question.`,
+  );
+  expect((await run(["get", id])).stdout.replaceAll(/\s+/g, " ")).toContain(why);
+  await api.cancel(child);
+});
+
 test("a wait says why, and the story that the time was over", async () => {
   const { run, url, api, id, clock, gateway } = await parked();
   const waiting = start(["get", id, "--wait"], { env: { url, token: OPERATOR } });
