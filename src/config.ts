@@ -313,6 +313,7 @@ export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
       remoteToken: env.ERRAND_REMOTE_TOKEN || undefined,
       egressProxy: env.ERRAND_EGRESS_PROXY || undefined,
       dataDir: env.ERRAND_DATA_DIR || ".errand",
+      isCommand: Boolean(env.ERRAND_LEASE_ID),
     },
     childEnv: env,
   };

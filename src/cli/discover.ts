@@ -34,6 +34,9 @@ export const START =
 /** Where a token comes from, for somebody who has none. */
 export const GET_TOKEN =
   "Set ERRAND_TOKEN or pass --token. The broker's operator creates a token with 'errand invite <name>'.";
+/** For a command of `errand work`, which has none of its worker's secrets. */
+export const COMMAND_TOKEN =
+  "A command of 'errand work' gets no token of its worker. Give it one of its agent: start 'errand work' with ERRAND_COMMAND_TOKEN.";
 const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
 interface Flags {
@@ -52,7 +55,7 @@ export interface Found {
 
 export async function discover(env: CliHost["env"], flags: Flags): Promise<Target> {
   const { url, token, local } = await locate(env, flags);
-  if (url === undefined) throw noBroker(env.dataDir, local);
+  if (url === undefined) throw noBroker(env, local);
   checkUrl(url);
   if (token !== undefined) return { url, token };
   const givenUrl = flags.url ?? env.url;
@@ -62,9 +65,11 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
     detail: givenUrl
       ? `no token for ${givenUrl}`
       : `${join(local?.folder ?? env.dataDir, "operator-token")} cannot be read`,
-    recovery: local?.url
-      ? `Correct the URL, because the local operator token is only for ${local.url}, or: ${GET_TOKEN}`
-      : GET_TOKEN,
+    recovery: env.isCommand
+      ? COMMAND_TOKEN
+      : local?.url
+        ? `Correct the URL, because the local operator token is only for ${local.url}, or: ${GET_TOKEN}`
+        : GET_TOKEN,
   });
 }
 
@@ -176,11 +181,17 @@ function isSame(url: string, localUrl: string | undefined): boolean {
   return new URL(url).origin === new URL(localUrl).origin;
 }
 
-function noBroker(dataDir: string, local: Local | undefined) {
+function noBroker({ dataDir, isCommand }: CliHost["env"], local: Local | undefined) {
   const detail = local
     ? `no broker is running on ${local.folder}`
     : `no broker found: ${dataDir} does not exist${basename(dataDir) === DATA_DIR ? ", here or in a parent directory" : ""}`;
-  return localError({ code: "no_broker", category: "TRANSPORT", detail, recovery: START, retryable: true });
+  return localError({
+    code: "no_broker",
+    category: "TRANSPORT",
+    detail,
+    recovery: isCommand ? COMMAND_TOKEN : START,
+    retryable: true,
+  });
 }
 
 function elsewhere(folder: string, url: string) {

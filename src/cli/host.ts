@@ -147,6 +147,8 @@ export interface CliHost {
     readonly egressProxy?: string | undefined;
     /** ERRAND_DATA_DIR, or `.errand`, which is also searched for in parent directories. */
     readonly dataDir: string;
+    /** It is a command of `errand work`. */
+    readonly isCommand?: boolean | undefined;
   };
   /** The environment for the commands of `errand work`; the CLI removes the tokens. */
   readonly childEnv: Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,8 @@
 /** The open question of a delegation, and the errors when there is none. Shared by answer, approve and deny. */
+import { budgetText } from "../client/budget-text.ts";
 import type { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
+import { isBudgetQuestion } from "../schema/budget-question.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
 import type { Decision } from "../schema/interrupt.ts";
 import { CliError } from "./failure.ts";
@@ -35,6 +37,14 @@ export function noOpenQuestion(delegation: Delegation): CliError {
   return new CliError(isExpired(delegation) ? { ...problem, ...questionExpired(id) } : problem);
 }
 
+/** The units of the amounts that the broker asks for; empty for a question of an agent. */
+function amountsHint({ interrupt, budget }: Delegation): string {
+  if (!budget || !isBudgetQuestion(interrupt?.id)) return "";
+  const { currency } = budget.limit ?? {};
+  const cost = currency === undefined ? "" : `a cost is in ${currency}, `;
+  return ` Used: ${budgetText(budget)}; ${cost}a time in seconds.`;
+}
+
 /** Whether the broker refused the answer because it does not fit the question. */
 export const isMisfit = (error: unknown): error is ErrandApiError =>
   error instanceof ErrandApiError && error.status === 400 && error.code === "invalid_request";
@@ -60,7 +70,7 @@ export function explainRefusal(delegator: Delegator, id: string): (error: unknow
       const delegation = await delegator.get(id).catch(() => undefined);
       if (!delegation?.interrupt) throw error;
       throw new CliError(
-        { ...problem, recovery: `Answer with ${howToAnswer(delegation)}.` },
+        { ...problem, recovery: `Answer with ${howToAnswer(delegation)}.${amountsHint(delegation)}` },
         { cause: error },
       );
     }

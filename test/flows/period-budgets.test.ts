@@ -28,6 +28,7 @@ test("an agent that has used its budget of the day gets no new work until the ne
   await scout.heartbeat(second, { usage: { input_tokens: 30 } });
   const refused = await alice.delegate("scout", {}, { "idempotency-key": "k" });
   expect([refused.status, refused.body.code]).toEqual([429, "budget_exhausted"]);
+  expect(refused.body.detail).toBe("Agent 'scout' has used 100 of 100 tokens for this day (UTC).");
   expect(refused.body.details).toEqual({
     agent: "scout",
     period: "day",

@@ -3,7 +3,9 @@
  * questions that a yes or no can answer.
  */
 import type { Command } from "commander";
+import { budgetText } from "../../client/budget-text.ts";
 import { Delegator } from "../../client/delegator.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import type { Decision } from "../../schema/interrupt.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { type DecideOptions, decideMany, PAST } from "../bulk/decide.ts";
@@ -109,6 +111,9 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   );
   if (options.json) return printJson(host, delegation);
   await print(host, `${PAST[decision]} ${id}`);
+  const { budget } = delegation;
+  if (budget?.limit && decision === "approve" && isBudgetQuestion(interruptId))
+    await note(host, `used of the new budget: ${budgetText(budget)}`);
   // It may be another question than the person has read elsewhere.
   const [request] = read.interrupt?.id === interruptId ? read.interrupt.requests : [];
   if (request && host.isTty.stderr) await note(host, `the question was: ${requestLine(request, true)}`);

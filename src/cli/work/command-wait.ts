@@ -32,6 +32,17 @@ function toWait(result: CommandResult): AwaitRequest | Reply | undefined {
   );
 }
 
+/** The failure of a command that says that it waits, and ends as if it were done; undefined for any other. */
+export function missedWait(result: CommandResult): Reply | undefined {
+  if (result.exitCode !== 0 || result.stoppedBy !== undefined) return undefined;
+  if (!("children" in (toWait(result) ?? {}))) return undefined;
+  return failed(
+    "command_failed",
+    `the last line waits for children, but the exit status is 0: to wait, end with exit status ${EXIT_QUESTION}`,
+    false,
+  );
+}
+
 /** The waits of one run. */
 export class CommandWaits {
   readonly #task: Work;

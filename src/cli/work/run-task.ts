@@ -12,7 +12,7 @@ import type { CommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
-import { CommandWaits, isWaitLine } from "./command-wait.ts";
+import { CommandWaits, isWaitLine, missedWait } from "./command-wait.ts";
 import { isCompleted } from "./is-completed.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
 import type { Preset } from "./presets/preset.ts";
@@ -63,7 +63,7 @@ async function runOnce(task: Work, workspace: Workspace, job: Job): Promise<Repl
     const result = await runCommand(task, workspace, job, { waited: waits.newest });
     if (!("exitCode" in result)) return result;
     if (result.exitCode !== EXIT_QUESTION || result.stoppedBy !== undefined) {
-      return replyOf(result, task, job);
+      return missedWait(result) ?? replyOf(result, task, job);
     }
     const waited = await waits.wait(result);
     if (waited !== "again") return waited ?? toQuestion(result);

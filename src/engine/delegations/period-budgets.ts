@@ -101,12 +101,17 @@ function requireLeft(
     const end = endOf(period, now);
     const most = limit[amount] ?? 0;
     const text = (number: number) => number.toLocaleString("en", { maximumSignificantDigits: 12 });
+    const { currency } = limit;
+    const unit = amount === "cost" ? (currency ?? "") : "tokens";
     throw new ErrandError(
       "budget_exhausted",
-      `${name} has used ${text(used[amount])} of its ${amount} for this ${period}, of ${text(most)}.`,
+      `${name} has used ${text(used[amount])} of ${text(most)} ${unit} for this ${period} (UTC).`,
       {
         retry_after_seconds: Math.ceil((end - now) / 1000),
-        details: { ...whose, period, amount, used: used[amount], limit: most, resets_at: toInstant(end) },
+        details: {
+          ...{ ...whose, period, amount, used: used[amount], limit: most, resets_at: toInstant(end) },
+          ...(amount === "cost" && currency !== undefined && { currency }),
+        },
       },
     );
   }

@@ -56,6 +56,16 @@ test("a command waits for its parts without a worker, and runs again with their 
   expect(second.stderr()).not.toContain("waits");
 });
 
+test("a command that waits with exit status 0 fails, and learns which one is expected", async () => {
+  const { api, lead, ended } = await started();
+  const { id } = (await api.delegate("lead", { task: "part" })).body;
+  lead(LEAD.replace("exit 79", "exit 0"));
+  expect(await ended(id)).toMatchObject({
+    state: "failed",
+    error: { message: expect.stringContaining("the exit status is 0: to wait, end with exit status 79") },
+  });
+});
+
 test("parts that have ended by then, or that it may not wait for, are answered in the same run", async () => {
   const { api, lead, ended, worker } = await started();
   await worker("smith", "cat");
