@@ -22,7 +22,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 230_000 };
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
  * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage, of notifications and of the schemas that agents ask with, and the clients' proxies, batches,
- * bulk changes, inbox, waits and nodes of trees.
+ * bulk changes, inbox, waits, nodes of trees and checks of options.
  */
 const lean = {
   name: "lean",
@@ -71,6 +71,14 @@ const lean = {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
     });
+    onLoad({ filter: /src\/client\/delegator\.ts$/ }, ({ path }) => ({
+      // What only checks its options need not be async.
+      contents: readFileSync(path, "utf8")
+        .replaceAll(/^ +requireKnown\(.*\);\n/gm, "")
+        .replaceAll(/ async (delegateMany|wait|cancel|answer|approve|deny|message|redrive|nodes)\(/g, " $1("),
+      loader: "ts",
+      resolveDir: dirname(path),
+    }));
     onLoad({ filter: /src\/schema\/(?:budget|notice|usage)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export const (\w+Schema)/gm);
       const schemas = [...names].map(([, name]) => `export const ${name} = /* @__PURE__ */ z.unknown();`);

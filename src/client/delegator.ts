@@ -33,6 +33,7 @@ import { eachPage } from "./each-page.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
+import { requireKnown } from "./known-options.ts";
 import { readNodes, watchNodes } from "./nodes.ts";
 import type { FileContent } from "./pieces.ts";
 import { randomKey } from "./random-key.ts";
@@ -80,6 +81,7 @@ export class Delegator {
    * repeat the call with the same `idempotencyKey` to find out.
    */
   async delegate(input: TaskInput, options: DelegateOptions = {}): Promise<Delegated> {
+    requireKnown("delegate", options);
     const { idempotencyKey = randomKey(), waitSeconds = 0, traceparent, signal } = options;
     const holdSeconds = this.#http.holdSeconds(waitSeconds);
     const delegated = await this.#http.requestWithRetry(delegatedSchema, {
@@ -102,12 +104,14 @@ export class Delegator {
    * Delegates many. Returns one result for each, in order: the `delegation`, or the `error` with which it was refused.
    * Each has an idempotency key, so a retry delegates none of them twice. Throws only the signal's reason.
    */
-  delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
+  async delegateMany(inputs: readonly BatchInput[], options: BatchOptions = {}): Promise<BatchResult[]> {
+    requireKnown("delegateMany", options);
     return delegateAll(this.#http, inputs, options);
   }
 
   /** The delegation in its current state. Throws `delegation_not_found`, also for one that you may not see. */
   async get(id: string, options: GetOptions = {}): Promise<Delegation> {
+    requireKnown("get", options);
     const { waitSeconds = 0, signal } = options;
     const holdSeconds = this.#http.holdSeconds(waitSeconds);
     const delegation = await this.#http.requestWithRetry(delegationSchema, {
@@ -123,7 +127,8 @@ export class Delegator {
    * Waits until the delegation is finished in any way (see `state` and `error`), or asks a question (`interrupt`).
    * Throws `wait_ran_out` after `timeoutSeconds`; the delegation continues.
    */
-  wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
+  async wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
+    requireKnown("wait", options);
     return waitForResult(id, options, (getOptions) => this.get(id, getOptions));
   }
 
@@ -140,6 +145,7 @@ export class Delegator {
    * ```
    */
   async *watch(what: string | EventFilter, options: WatchOptions = {}): AsyncGenerator<StreamEvent, void> {
+    requireKnown("watch", options);
     const { signal } = options;
     if (typeof what === "string") {
       const path = route`/v1/delegations/${what}/events`;
@@ -188,11 +194,13 @@ export class Delegator {
    * ```
    */
   results(options: ResultsOptions = {}): AsyncGenerator<Result, void> {
+    requireKnown("results", options);
     return readResults(this.#http, options);
   }
 
   /** Delegations that you may see, newest first, fetched page by page as the loop asks for them. */
   async *list(filter: DelegationFilter = {}, options: ListOptions = {}): AsyncGenerator<Delegation, void> {
+    requireKnown("list", options);
     const { pageSize: limit, signal } = options;
     const state = typeof filter.state === "object" ? filter.state.join(",") : filter.state;
     const pages = eachPage((cursor) =>
@@ -218,6 +226,7 @@ export class Delegator {
     filter: AnswersFilter = {},
     options: ListOptions = {},
   ): AsyncGenerator<SettledQuestion, void> {
+    requireKnown("answers", options);
     const { pageSize: limit, signal } = options;
     const pages = eachPage((cursor) =>
       this.#http.requestWithRetry(answersPageSchema, {
@@ -258,7 +267,8 @@ export class Delegator {
   }
 
   /** Cancels the delegation. A second cancel is no error; after any other end, it throws `already_finished`. */
-  cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
+  async cancel(id: string, reason?: string, options: CancelOptions = {}): Promise<Delegation> {
+    requireKnown("cancel", options);
     const { cascade, signal } = options;
     const body = { ...(reason !== undefined && { reason }), ...(cascade !== undefined && { cascade }) };
     return this.#post(route`/v1/delegations/${id}/cancel`, body, signal);
@@ -291,12 +301,13 @@ export class Delegator {
    * if (interrupt) await delegator.answer(id, interrupt.id, "main");
    * ```
    */
-  answer(
+  async answer(
     id: string,
     interruptId: string | null,
     answer: Answer | Answers,
     options: AnswerOptions = {},
   ): Promise<Delegation> {
+    requireKnown("answer", options);
     return sendAnswer(this.#http, id, interruptId, answer, options);
   }
 
@@ -304,12 +315,14 @@ export class Delegator {
    * Answers the open question with `decision: "approve"`. Throws `interrupt_not_open` if no question is open, and
    * without an `interruptId` also `invalid_request` if the question has several requests.
    */
-  approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
+  async approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
+    requireKnown("approve", options);
     return decide(this.#http, id, "approve", options);
   }
 
   /** As {@link Delegator.approve}, with `decision: "deny"`. */
-  deny(id: string, options: DecideOptions = {}): Promise<Delegation> {
+  async deny(id: string, options: DecideOptions = {}): Promise<Delegation> {
+    requireKnown("deny", options);
     return decide(this.#http, id, "deny", options);
   }
 
@@ -318,7 +331,12 @@ export class Delegator {
    * All retries have the same `messageId`, so it arrives once. Throws `wrong_state` while a question is open, and
    * `already_finished`.
    */
-  message(id: string, message: string | MessageInput, options: ControlOptions = {}): Promise<Delegation> {
+  async message(
+    id: string,
+    message: string | MessageInput,
+    options: ControlOptions = {},
+  ): Promise<Delegation> {
+    requireKnown("message", options);
     const input: MessageInput = typeof message === "string" ? { parts: [{ text: message }] } : message;
     const body = { message: { ...input, messageId: input.messageId ?? randomKey() } };
     return this.#post(route`/v1/delegations/${id}/messages`, body, options.signal);
@@ -328,7 +346,8 @@ export class Delegator {
    * Delegates a failed delegation again and returns the new one (`redrive_of`); a repeated call returns the same.
    * Throws `wrong_state` for one that did not fail.
    */
-  redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
+  async redrive(id: string, options: ControlOptions = {}): Promise<Delegation> {
+    requireKnown("redrive", options);
     return this.#post(route`/v1/delegations/${id}/redrive`, {}, options.signal);
   }
 
@@ -353,11 +372,13 @@ export class Delegator {
    * ```
    */
   async *tree(id: string, options: ListOptions = {}): AsyncGenerator<Branch, void> {
-    const root = await this.get(id, { signal: options.signal });
+    requireKnown("tree", options);
+    const { signal } = options;
+    const root = await this.get(id, { signal });
     yield* readTree(root, {
-      nodes: (top) => this.nodes(top, options),
+      nodes: (top) => this.nodes(top, { signal }),
       list: (filter) => this.list(filter, options),
-      find: (one) => this.get(one, options).catch(nullIfUnknown),
+      find: (one) => this.get(one, { signal }).catch(nullIfUnknown),
     });
   }
 
@@ -365,7 +386,8 @@ export class Delegator {
    * The tree of a delegation in one call: place, agent and state of each, also of what agents delegated further. The
    * answer has up to 2000 nodes; `more_below` says where some are missing.
    */
-  nodes(id: string, options: ControlOptions = {}): Promise<Tree> {
+  async nodes(id: string, options: ControlOptions = {}): Promise<Tree> {
+    requireKnown("nodes", options);
     return readNodes(this.#http, id, options);
   }
 
@@ -374,6 +396,7 @@ export class Delegator {
    * changes its state. Without `after`, it begins now; to miss nothing, begin after the `cursor` of {@link nodes}.
    */
   watchNodes(id: string, options: WatchOptions = {}): AsyncGenerator<TreeEvent, void> {
+    requireKnown("watchNodes", options);
     return watchNodes(this.#http, id, options);
   }
 

@@ -2,11 +2,12 @@
 import { CutOffError } from "../lease-holder/lost.ts";
 import type { Message } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
-import type { ErrandApiError } from "./errors.ts";
+import { ErrandApiError } from "./errors.ts";
 import { HandlerTimeoutError } from "./handler-limits.ts";
 import { providerError, providerUnavailable } from "./provider-errors.ts";
 import { QuestionOutcome } from "./questions.ts";
 import { asUnavailable, type WorkerUnavailableError } from "./unavailable.ts";
+import { durationText } from "./words.ts";
 import { BareMessage, type Handler, type Outcome, ReleaseOrCancel, type Reply, type Work } from "./work.ts";
 
 /** The handler threw this. */
@@ -68,11 +69,20 @@ export function failedReply(error: unknown, isWorthRetry: boolean, tellsErrors: 
       error: { code: "handler_timeout", category: "TIMEOUT", message, ...retryable },
     };
   }
+  if (error instanceof ErrandApiError && !tellsErrors) return failedCall(error, retryable);
   const provider = providerError(error);
   const of = provider === null ? "" : ` in a call of ${provider.provider}`;
   const told = error instanceof Error ? error.message : String(error);
   const message = tellsErrors ? truncate(told, 4096) : `The agent failed${of}${nameOf(error)}.`;
   return { state: "failed", error: { code: "agent_error", message, ...provider, ...retryable } };
+}
+
+/** A call to the broker failed within the handler. Its code and the broker's title for it name nothing of the call. */
+function failedCall({ code, status, problem, retryAfterMs }: ErrandApiError, retryable: object): Reply {
+  const when = retryAfterMs === undefined ? "" : `, retry after ${durationText(retryAfterMs)}`;
+  const title = status === 0 ? "" : `${problem.title} `;
+  const message = `A call of the agent to the broker failed: ${title}(${code}${when}).`;
+  return { state: "failed", error: { code: "agent_error", message, ...retryable } };
 }
 
 /** The name of the error's class. */
