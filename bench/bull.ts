@@ -9,6 +9,8 @@ export const bullSchema = z.object({
   password: z.string(),
   db: z.number(),
   lanes: z.number(),
+  /** Jobs in progress at a time; absent: as many as lanes. */
+  working: z.number().optional(),
   bytes: z.number(),
   /** Jobs a second; null: each lane sends the next as soon as it has its result. */
   rate: z.number().nullable(),

@@ -53,6 +53,13 @@ export const SCENARIOS = {
     "many_back_get_p99_ms",
   ],
   fair: ["fair_cycle_p99_ms", "fair_get_p99_ms", "fair_expiry_p99_ms"],
+  turns: [
+    "turns_cycle_per_s",
+    "turns_ratio_vs_bullmq",
+    "turns_gateway_cpu_us_per_delegation",
+    "turns_redis_us_per_delegation",
+    "turns_bullmq_per_s",
+  ],
   workers: [
     "workers_cycle_per_s",
     "workers_p50_ms",

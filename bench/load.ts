@@ -75,19 +75,29 @@ export class ErrandLoad {
   readonly #worker = new Remote("worker");
   readonly #stage: Stage;
   readonly #gateway: Target;
-  readonly #caller: string;
+  readonly #callers: readonly string[];
   readonly #polls: readonly Poll[];
 
-  private constructor(stage: Stage, gateway: Target, caller: string, polls: readonly Poll[]) {
+  private constructor(stage: Stage, gateway: Target, callers: readonly string[], polls: readonly Poll[]) {
     this.#stage = stage;
     this.#gateway = gateway;
-    this.#caller = caller;
+    this.#callers = callers;
     this.#polls = polls;
   }
 
-  /** `polls`: one long-poll for each; the delegations go to their agents. */
-  static async start(stage: Stage, gateway: Target, polls: readonly Poll[]): Promise<ErrandLoad> {
-    return new ErrandLoad(stage, gateway, await gateway.token("caller:bench"), polls);
+  /** `polls`: one long-poll for each; the delegations go to their agents. `delegators`: of the delegations. */
+  static async start(
+    stage: Stage,
+    gateway: Target,
+    polls: readonly Poll[],
+    delegators = 1,
+  ): Promise<ErrandLoad> {
+    const names = Array.from({ length: delegators }, (_, n) =>
+      n === 0 ? "caller:bench" : `caller:bench-${n}`,
+    );
+    const callers: string[] = [];
+    for (const name of names) callers.push(await gateway.token(name));
+    return new ErrandLoad(stage, gateway, callers, polls);
   }
 
   /**
@@ -104,7 +114,7 @@ export class ErrandLoad {
     const { client = "bare", bytes } = shape;
     await this.#worker.tell("start", { client, url, polls: this.#polls, bytes });
     await this.#gateway.parked(this.#polls.length, this.#worker);
-    await this.#submitter.tell("start", { client, url, token: this.#caller, agents, ...shape });
+    await this.#submitter.tell("start", { client, url, tokens: this.#callers, agents, ...shape });
     const window = await watch([this.#submitter, this.#worker], this.#stage, this.#gateway, times, during);
     await this.#submitter.tell("stop");
     await this.#gateway.parked(this.#polls.length, this.#worker);
@@ -119,7 +129,7 @@ export class ErrandLoad {
     const [poll] = this.#polls;
     if (!poll) throw new Error("there is no agent");
     await this.#worker.tell("start", { client: "bare", url, polls: [poll], bytes });
-    const lane = openClient("bare", url, this.#caller);
+    const lane = openClient("bare", url, this.#callers[0] ?? "");
     const { body } = await lane.post("/v1/delegations", taskJson(poll.agent, taskFiller(bytes)), WAIT);
     lane.close();
     await this.#gateway.parked(1, this.#worker);
@@ -143,7 +153,8 @@ export class BullLoad {
     this.#stage = stage;
   }
 
-  async window(shape: Shape, times: Times): Promise<Window> {
+  /** `working`: jobs in progress at a time; absent: as many as lanes. */
+  async window(shape: Shape & { readonly working?: number }, times: Times): Promise<Window> {
     const load = { path: this.#stage.socket, password: this.#stage.password, db: 1, ...shape };
     await this.#worker.tell("start", load);
     await this.#submitter.tell("start", load);

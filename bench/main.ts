@@ -14,6 +14,7 @@ import { paced } from "./scenarios/paced.ts";
 import { replay } from "./scenarios/replay.ts";
 import { shards, workers } from "./scenarios/served.ts";
 import { start } from "./scenarios/start.ts";
+import { turns } from "./scenarios/turns.ts";
 import { wake } from "./scenarios/wake.ts";
 import { closeStages, Stage } from "./stage.ts";
 
@@ -28,6 +29,7 @@ const RUN: Record<
   crowd,
   many,
   fair,
+  turns,
   workers,
   shards,
   replay,

@@ -29,7 +29,7 @@ async function untilCompletionsArrive(queue: Queue, events: QueueEvents): Promis
 }
 
 async function run(args: unknown): Promise<void> {
-  const { lanes, bytes, rate, ...connection } = bullSchema.parse(args);
+  const { lanes, working: _working, bytes, rate, ...connection } = bullSchema.parse(args);
   const queue = new Queue(QUEUE, { connection });
   const events = new QueueEvents(QUEUE, { connection });
   // Each waiting lane adds a listener.

@@ -1,4 +1,4 @@
-/** BullMQ's worker: one Worker whose concurrency is the number of lanes. Limit: one load at a time. */
+/** BullMQ's worker: one Worker, whose concurrency is the number of lanes unless it is given. Limit: one load at a time. */
 import { type Job, Worker } from "bullmq";
 import { bullSchema, QUEUE } from "../bull.ts";
 import { filler } from "../payload.ts";
@@ -10,13 +10,13 @@ let worker: Worker | undefined;
 
 serve({
   async start(args) {
-    const { lanes, bytes, rate: _rate, ...connection } = bullSchema.parse(args);
+    const { lanes, working = lanes, bytes, rate: _rate, ...connection } = bullSchema.parse(args);
     const reply = filler(bytes);
     const work = async (job: Job): Promise<string> => {
       tallier.add(Date.now() - job.timestamp);
       return reply;
     };
-    worker = new Worker(QUEUE, work, { connection, concurrency: lanes });
+    worker = new Worker(QUEUE, work, { connection, concurrency: working });
     worker.on("error", (error) => tallier.fail(error));
     await worker.waitUntilReady();
   },

@@ -13,7 +13,8 @@ import { clock, Tallier } from "../tally.ts";
 const loadSchema = z.object({
   client: z.enum(CLIENTS),
   url: z.string(),
-  token: z.string(),
+  /** Of its callers; each lane has one. */
+  tokens: z.array(z.string()),
   /** Each delegation goes to a random one. */
   agents: z.array(z.string()),
   lanes: z.number(),
@@ -39,7 +40,10 @@ class Submitter {
     this.#load = load;
     this.#filler = taskFiller(load.bytes);
     this.#headers = load.wait ? WAIT : {};
-    for (let i = 0; i < load.lanes; i += 1) this.#free.push(openClient(load.client, load.url, load.token));
+    for (let i = 0; i < load.lanes; i += 1) {
+      const token = load.tokens[i % load.tokens.length] ?? "";
+      this.#free.push(openClient(load.client, load.url, token));
+    }
   }
 
   async run(): Promise<void> {
