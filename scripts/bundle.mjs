@@ -34,7 +34,7 @@ const ownUrl = {
 
 /**
  * An eighth of the program, which it never reaches: BullMQ's other storages, its relay and its calendar of repeated jobs,
- * zod's messages in other languages, MCP's validator, nodemailer's types of attachments and its list of services, and undici's mocks, interceptors, WebSocket, EventSource and cookies.
+ * zod's messages in other languages, MCP's validator, prom-client's exemplars, nodemailer's types of attachments and its list of services, and undici's mocks, interceptors, WebSocket, EventSource and cookies.
  */
 const LEFT_OUT = [
   { filter: /\/bullmq\/dist\/cjs\/postgres\/index\.js$/, contents: "module.exports = {};" },
@@ -48,6 +48,12 @@ const LEFT_OUT = [
   {
     filter: /\/@modelcontextprotocol\/server\/dist\/ajvProvider-[\w-]+\.mjs$/,
     contents: "export class n {} export { n as t };",
+  },
+  // prom-client asks it only for exemplars, which we do not collect.
+  { filter: /\/@opentelemetry\/api\/dist\/index\.cjs$/, contents: "module.exports = {};" },
+  {
+    filter: /\/nodemailer\/dist\/esm\/xoauth2\/index\.js$/,
+    contents: "export default class {}",
   },
   {
     filter: /\/nodemailer\/dist\/esm\/mime-funcs\/mime-types\.js$/,
@@ -74,6 +80,23 @@ const leaveOut = {
     onEnd(() => {
       const missing = LEFT_OUT.filter(({ filter }) => !found.has(filter));
       if (missing.length > 0) return { errors: [{ text: `nothing is at ${missing[0].filter} any more` }] };
+    });
+  },
+};
+
+/** Large dependencies, whose own names nobody reads in a stack trace. None of them asks for the name of a class. */
+const SHORTENED =
+  /\/node_modules\/(?:nodemailer\/dist\/esm|@modelcontextprotocol\/server\/dist)\/.*\.m?js$/;
+
+const shorten = {
+  name: "shorten",
+  setup({ onLoad }) {
+    onLoad({ filter: SHORTENED }, async ({ path }) => {
+      const { code } = await transform(readFileSync(path, "utf8"), {
+        minifyIdentifiers: true,
+        keepNames: false,
+      });
+      return { contents: code, loader: "js" };
     });
   },
 };
@@ -120,7 +143,7 @@ export async function bundle() {
     minifySyntax: true,
     minifyWhitespace: true,
     banner: { js: BANNER },
-    plugins: [ownUrl, leaveOut],
+    plugins: [ownUrl, leaveOut, shorten],
   });
   // For Node, Deno, Bun and the bundlers of pages alike, so it has nothing of one platform. Bundlers leave out what a
   // page does not use by its comments.

@@ -48,14 +48,15 @@ const slackSchema = z.strictObject({
   url: httpUrlSchema,
   ...after,
 });
+const hasTopic = (url: string): boolean =>
+  URL.canParse(url) && /^\/(?:[^/]+\/)*[-_A-Za-z0-9]{1,64}$/.test(new URL(url).pathname);
+
 /** A topic of ntfy.sh, or of an ntfy server of your own. */
 const ntfySchema = z.strictObject({
   /** A topic of ntfy. */
   kind: z.literal("ntfy"),
   /** The topic, for example `https://ntfy.sh/my-secret-topic`. Whoever knows it can read along. */
-  url: httpUrlSchema.refine((url) => /^\/(?:[^/]+\/)*[-_A-Za-z0-9]{1,64}$/.test(new URL(url).pathname), {
-    error: "must end with the topic: https://ntfy.sh/my-topic",
-  }),
+  url: httpUrlSchema.refine(hasTopic, { error: "must end with the topic: https://ntfy.sh/my-topic" }),
   /** An access token of ntfy. Never shown. */
   token: TOKEN.optional(),
   ...after,
