@@ -85,8 +85,7 @@ const leaveOut = {
 };
 
 /** Large dependencies, whose own names nobody reads in a stack trace. None of them asks for the name of a class. */
-const SHORTENED =
-  /\/node_modules\/(?:nodemailer\/dist\/esm|@modelcontextprotocol\/server\/dist)\/.*\.m?js$/;
+const SHORTENED = /\/node_modules\/(?:nodemailer\/dist\/esm|@modelcontextprotocol\/server\/dist)\/.*\.m?js$/;
 
 const shorten = {
   name: "shorten",
