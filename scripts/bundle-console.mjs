@@ -174,12 +174,14 @@ const oneFrame = {
   },
 };
 
-/** Leaves out why a text does not match a pattern: the page asks only whether it does. */
+/** Leaves out why a text is no choice, or does not match a pattern: the page asks only whether it is. */
 const withoutReasons = (code) =>
-  code.replaceAll(
-    /(\.regex\(\s*(?:[A-Z_]+|\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*)),\s*"[^"\n]*"\s*\)/g,
-    "$1)",
-  );
+  code
+    .replaceAll(/(z\.enum\(\[[^\]]*\]), \{ error: [^}]*\}/g, "$1")
+    .replaceAll(
+      /(\.regex\(\s*(?:[A-Z_]+|\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*)),\s*"[^"\n]*"\s*\)/g,
+      "$1)",
+    );
 
 /** Leaves out the list of audited actions: the words for them are with the log, which is loaded later. */
 const withoutActions = (code) =>

@@ -126,7 +126,7 @@ export type Approvals = z.infer<typeof approvalsSchema>;
 export const treeReadsSchema = z.enum(["nodes", "contents"]);
 export type TreeReads = z.infer<typeof treeReadsSchema>;
 /** `context`: of each conversation of a delegator (`context_id`), the agent works on one delegation at a time, in order. */
-const serialBySchema = z.enum(["context"]);
+const serialBySchema = z.enum(["context"], { error: 'must be "context", or null for no order' });
 
 /** After how many seconds of waiting work is queued as if its priority were one higher, 1 to 2592000 (30 days). */
 const ageingSchema = z.int().min(1).max(2_592_000);

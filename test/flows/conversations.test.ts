@@ -244,3 +244,13 @@ test("a deleted agent takes its lines with it", async () => {
   for (const id of all) expect((await alice.get(id)).body.state).toBe("canceled");
   expect(await keys("line")).toEqual([]);
 });
+
+test("an order that does not exist is refused with those that do", async () => {
+  const { url } = await startBroker();
+  for (const method of ["PUT", "PATCH"]) {
+    const api = client(url);
+    await api.agent("scout");
+    const { body } = await api.call(method, "/v1/agents/scout", { serial_by: "none" });
+    expect(body.detail).toBe('serial_by: must be "context", or null for no order');
+  }
+});

@@ -75,6 +75,25 @@ describe("a tree", () => {
     expect(unknown.code).toBe(66);
   });
 
+  test("ends with what was used of its budget, also by what its caller may not read", async () => {
+    const { run, api, url } = await setup();
+    for (const name of ["lead", "smith"]) await api.agent(name);
+    const alice = await as(url, "caller:alice");
+    const lead = await as(url, "agent:lead");
+    const smith = await as(url, "agent:smith");
+    const budget = { cost: 5, currency: "USD" };
+    const { id } = (await alice.delegate("lead", { budget })).body;
+    await lead.lease("lead", { wait_seconds: 5 });
+    await lead.delegate("smith", { parent_id: id });
+    const [{ lease_id }] = (await smith.lease("smith", { wait_seconds: 5 })).body.leases;
+    await smith.heartbeat(lease_id, { usage: { cost: 1.5, currency: "USD" } });
+    await until(async () => (await api.get(id)).body.budget.used.cost === 1.5);
+    const { stderr } = await run(["list", "--tree", id], { token: alice.token });
+    expect(stderr).toContain(
+      `Of the budget of ${id}, used with all parts: 0 tokens, 1.5 of 5 USD, 2 attempts.`,
+    );
+  });
+
   test("has what its caller sees only as a node, without the task", async () => {
     const setting = await setup();
     const { run, url } = setting;
