@@ -1,12 +1,13 @@
 /** `errand schedule`: delegates again and again: create, list, get, change, runs, run, pause, resume, delete. */
 import type { Command } from "commander";
+import { whenText } from "../../client/schedule-text.ts";
 import { Schedules } from "../../client/schedules.ts";
 import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { SCHEDULE, scheduleId } from "../input/arguments.ts";
 import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { type Painter, print, printJson } from "../show/output.ts";
-import { runText, scheduleDetails, targetOf, whenText } from "../show/schedule-text.ts";
+import { runText, scheduleDetails, targetOf } from "../show/schedule-text.ts";
 import { localTime } from "../show/time.ts";
 import { addChangeSchedule } from "./schedule-change.ts";
 import { addCreateSchedule } from "./schedule-create.ts";

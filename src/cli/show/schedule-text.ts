@@ -1,7 +1,7 @@
 /** A schedule as text for a person: when it runs, what it delegates, and how its last runs went. */
 import * as z from "zod";
 import { amountsText } from "../../client/budget-text.ts";
-import { durationText } from "../../client/words.ts";
+import { whenText } from "../../client/schedule-text.ts";
 import { budgetSchema, onBudgetSchema } from "../../schema/budget.ts";
 import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
 import type { CliHost } from "../host.ts";
@@ -20,12 +20,6 @@ const MISSED = {
   one: "make one, the newest",
   all: "are made, the newest 100",
 } as const;
-
-/** `30 9 * * MON-FRI (Europe/Berlin)`, or `every 10m`. */
-export function whenText({ cron, time_zone, every_seconds }: Schedule): string {
-  if (cron !== undefined) return `${cron} (${time_zone})`;
-  return `every ${durationText((every_seconds ?? 0) * 1000)}`;
-}
 
 export function runText({ delegation_id, skipped, kind, since }: ScheduleRun): string {
   if (delegation_id !== null) return kind === "manual" ? `${delegation_id} (run by hand)` : delegation_id;

@@ -1,6 +1,6 @@
 import { useComputed } from "@preact/signals";
+import { whenText } from "../../client/schedule-text.ts";
 import { Schedules as Client } from "../../client/schedules.ts";
-import { durationText } from "../../client/words.ts";
 import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
 import { adopt } from "../app/adopt.ts";
 import { hrefOf } from "../app/route.ts";
@@ -49,9 +49,6 @@ export function Schedules() {
   );
 }
 
-const whenOf = ({ cron, time_zone, every_seconds = 0 }: Schedule): string =>
-  cron === undefined ? `every ${durationText(every_seconds * 1000)}` : `${cron} (${time_zone})`;
-
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onChange: () => void }) {
@@ -73,7 +70,7 @@ function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onC
         {owner} → {target}
       </span>
       <span class="dim">
-        {whenOf(schedule)}, {state}
+        {whenText(schedule)}, {state}
         {next[0] !== undefined && (
           <>
             , next <Left until={next[0]} isBare />
