@@ -107,6 +107,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       tokens: "#/agents?part=tokens",
       log: "#/agents?part=log",
       schedules: "#/agents?part=schedules",
+      rules: "#/agents?part=rules",
       charts: "#/charts",
       delegate: "#/delegate",
       conversation: `#/live?open=${ids.asking}`,

@@ -98,7 +98,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(small).toEqual([]);
     const before = await places();
     const tap = async (name: string) => {
-      const { x, y, width, height } = await boxOf(card.getByRole("button", { name }));
+      const button = card.getByRole("button", { name });
+      await button.scrollIntoViewIfNeeded();
+      const { x, y, width, height } = await boxOf(button);
       await page.touchscreen.tap(x + width - 4, y + height / 2);
     };
     await tap("Edit");

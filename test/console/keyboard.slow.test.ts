@@ -172,6 +172,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       "#/agents?part=tokens",
       "#/agents?part=log",
       "#/agents?part=schedules",
+      "#/agents?part=rules",
       "#/charts",
       "#/delegate",
       ...["conversation", "timeline", "artifacts", "tree", "raw"].map(

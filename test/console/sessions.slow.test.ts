@@ -13,7 +13,14 @@ async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
-const VIEWS = ["find", "charts", "agents?name=coder", "agents?part=tokens", "agents?part=schedules"];
+const VIEWS = [
+  "find",
+  "charts",
+  "agents?name=coder",
+  "agents?part=tokens",
+  "agents?part=schedules",
+  "agents?part=rules",
+];
 const LOST = /Failed to load resource|net::ERR_/;
 
 /** Each principal: its buttons that change something, and the delegations of the scene that it may see. */
@@ -21,12 +28,22 @@ const PRINCIPALS = [
   { principal: "viewer:vic", may: [], sees: ["working", "failed"] },
   {
     principal: "approver:ann",
-    may: ["Answer", "Approve", "Both", "Cancel", "Deny", "Send"],
+    may: ["Answer", "Approve", "Both", "Cancel", "Deny", "Send", "Yes, and the same for 20 min"],
     sees: ["working", "asking"],
   },
   {
     principal: "caller:alice",
-    may: ["+ Delegate", "Answer", "Approve", "Cancel", "Delegate again", "Deny", "Erase", "Send"],
+    may: [
+      "+ Delegate",
+      "Answer",
+      "Approve",
+      "Cancel",
+      "Delegate again",
+      "Deny",
+      "Erase",
+      "Send",
+      "Yes, and the same for 20 min",
+    ],
     sees: ["working", "asking", "completed"],
   },
   { principal: "agent:coder", may: ["+ Delegate", "Save"], sees: ["working"] },

@@ -151,15 +151,17 @@ test("the log can be narrowed, and sign-ins are no changes", () => {
     "delegations.cancel",
     "schedule.run",
     "rule.revoke",
+    "subscription.delete",
   ] as const;
   const of = (kind: Kind) => actions.filter((action) => isOfKind({ action }, kind));
   expect(KINDS.map(([kind]) => of(kind).join())).toEqual([
-    "token.revoke,agent.pause,delegations.cancel,schedule.run,rule.revoke",
+    "token.revoke,agent.pause,delegations.cancel,schedule.run,rule.revoke,subscription.delete",
     "agent.pause",
     "token.revoke",
     "delegations.cancel",
     "schedule.run",
     "rule.revoke",
+    "subscription.delete",
     "session.create",
     actions.join(),
   ]);

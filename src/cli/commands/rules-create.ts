@@ -1,5 +1,6 @@
 /** `errand rules create`. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { argumentsText } from "../../client/rule-words.ts";
 import { Rules } from "../../client/rules.ts";
 import type { ArgumentConstraint } from "../../schema/rule.ts";
 import { givenInstantSchema } from "../../schema/values.ts";
@@ -7,8 +8,8 @@ import { parseJson } from "../../util/parse-json.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { agentName, valid, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
-import { note, print, printJson } from "../show/output.ts";
-import { argumentsText, untilText } from "../show/rule-text.ts";
+import { note, oneLine, print, printJson } from "../show/output.ts";
+import { untilText } from "../show/rule-text.ts";
 
 interface CreateOptions extends GlobalOptions {
   readonly deny?: boolean;
@@ -133,7 +134,7 @@ export function addCreateRule(rules: Command, { host }: Cli): void {
       );
       if (options.json) return printJson(host, made);
       await print(host, made.id);
-      await note(host, `arguments: ${argumentsText(made)}; until ${untilText(made)}`);
+      await note(host, `arguments: ${oneLine(argumentsText(made))}; until ${untilText(made)}`);
     });
 }
 

@@ -1,12 +1,13 @@
 /** `errand rules`: standing approvals and denials: create, list, get, revoke. */
 import { type Command, InvalidArgumentError } from "commander";
+import { argumentsText, usesText } from "../../client/rule-words.ts";
 import { Rules } from "../../client/rules.ts";
 import { RULE_ID, type Rule } from "../../schema/rule.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { agentName } from "../input/arguments.ts";
 import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { type Painter, print, printJson } from "../show/output.ts";
-import { argumentsText, ruleDetails, untilText, usesText } from "../show/rule-text.ts";
+import { ruleDetails, untilText } from "../show/rule-text.ts";
 import { localTime } from "../show/time.ts";
 import { addCreateRule } from "./rules-create.ts";
 

@@ -1,33 +1,11 @@
 /** A rule as text for a person: what it decides, with which arguments, until when, and its uses. */
-import type { ArgumentConstraint, Rule } from "../../schema/rule.ts";
+import { constraintText, usesText } from "../../client/rule-words.ts";
+import type { Rule } from "../../schema/rule.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
 import { wrapWidth } from "./terminal-width.ts";
 import { wrapRows } from "./text.ts";
 import { localTime } from "./time.ts";
-
-/** `path below /srv/a`. */
-export function constraintText({ name, pointer, ...tests }: ArgumentConstraint): string {
-  const { equals, path_prefix, items_prefix, minimum, maximum, schema } = tests;
-  const parts = [
-    equals === undefined ? "" : `is ${JSON.stringify(equals)}`,
-    path_prefix === undefined ? "" : `is ${path_prefix} or below`,
-    items_prefix === undefined ? "" : `begins with ${JSON.stringify(items_prefix)}`,
-    minimum === undefined ? "" : `is at least ${minimum}`,
-    maximum === undefined ? "" : `is at most ${maximum}`,
-    schema === undefined ? "" : `fits ${JSON.stringify(schema)}`,
-  ];
-  return oneLine(`${name ?? pointer} ${parts.filter((part) => part !== "").join(" and ")}`);
-}
-
-export function argumentsText({ arguments: constraints, only_these_arguments: isOnly }: Rule): string {
-  if (constraints.length > 0) return constraints.map(constraintText).join(", ");
-  return isOnly ? "none" : "any";
-}
-
-/** `3`, or `3 of 10`. */
-export const usesText = ({ uses, max_uses }: Rule): string =>
-  max_uses === null ? String(uses) : `${uses} of ${max_uses}`;
 
 export const untilText = ({ expires_at }: Rule): string =>
   expires_at === null ? "revoked" : localTime(expires_at);
@@ -42,7 +20,7 @@ export function ruleDetails(host: CliHost, rule: Rule): string {
     ["decision", decision],
     ["agent", agent],
     ["action", oneLine(action)],
-    ...rule.arguments.map((one, at) => [at === 0 ? "arguments" : "", constraintText(one)]),
+    ...rule.arguments.map((one, at) => [at === 0 ? "arguments" : "", oneLine(constraintText(one))]),
     ["others", `other arguments ${others}`],
     ["until", untilText(rule)],
     ["uses", usesText(rule)],

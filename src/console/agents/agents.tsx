@@ -25,7 +25,12 @@ const Schedules = lazyFrom(
   ({ Schedules: loaded }) => loaded,
 );
 
-/** All agents; with `?name=` one of them; schedules; the operator's tokens and log. */
+const Rules = lazyFrom(
+  () => import("../rules/rules.tsx"),
+  ({ Rules: loaded }) => loaded,
+);
+
+/** All agents; with `?name=` one of them; schedules; rules; the operator's tokens and log. */
 export function Agents() {
   const { params } = route.value;
   const name = params.get("name");
@@ -35,11 +40,14 @@ export function Agents() {
       <nav class="tabs" aria-label="Administration">
         <Tab part={null} name="Agents" />
         <Tab part="schedules" name="Schedules" />
+        <Tab part="rules" name="Rules" />
         {isOperator.value && <Tab part="tokens" name="Tokens" />}
         {isOperator.value && <Tab part="log" name="Log" />}
       </nav>
       {part === "schedules" ? (
         <Schedules />
+      ) : part === "rules" ? (
+        <Rules />
       ) : part === "tokens" && isOperator.value ? (
         <Tokens />
       ) : part === "log" && isOperator.value ? (

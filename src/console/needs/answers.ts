@@ -88,6 +88,7 @@ async function sendNow(one: Pending): Promise<void> {
     if (isOver()) return;
     note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
     show(answered);
+    await one.then?.(connection);
   } catch (error) {
     checkSession(error);
     if (isOver()) return;

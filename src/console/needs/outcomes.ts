@@ -14,6 +14,8 @@ export interface Pending {
   /** "Approved", for the reader. */
   readonly done: string;
   readonly answer: Answer | Answers;
+  /** Done once the broker has the answer, such as a rule for the next ones. */
+  readonly then?: ((connection: Connection) => Promise<void>) | undefined;
   /** Of the session in which it was given. */
   readonly connection: Connection;
   /** Sent again, it is the same answer. */

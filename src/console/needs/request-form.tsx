@@ -14,6 +14,7 @@ import { CommentField, TextAnswer } from "./answer-text.tsx";
 import { useDraft } from "./drafts.ts";
 import type { Given } from "./given.ts";
 import { choicesOf, type Decision, isDecision, optionText, type Request, readAction } from "./proposal.ts";
+import { SAME } from "./same-again.ts";
 import { answerStart, SchemaForm } from "./schema-form.tsx";
 
 interface Props {
@@ -26,12 +27,23 @@ interface Props {
   /** Set if several requests are answered together. */
   readonly given?: Given | undefined;
   readonly onGive: (given: Given) => void;
+  /** Approves it, and the same again for a while; null or absent: that is not offered. */
+  readonly onApproveSame?: ((given: Given) => void) | null | undefined;
   /** The form shows another answer than the one that was given. */
   readonly onChange?: () => void;
 }
 
 /** One request: what is asked or proposed, and the ways to answer it that fit. */
-export function RequestForm({ question, task, request, kind, given, onGive, onChange }: Props) {
+export function RequestForm({
+  question,
+  task,
+  request,
+  kind,
+  given,
+  onGive,
+  onApproveSame,
+  onChange,
+}: Props) {
   const { message, options = [], schema } = request;
   const action = readAction(request);
   const place = useRef<HTMLDivElement>(null);
@@ -58,6 +70,7 @@ export function RequestForm({ question, task, request, kind, given, onGive, onCh
     });
   };
   const choices = choicesOf(request, kind);
+  const approvesSame = choices.includes("approve") && !isEditing.value && onApproveSame;
   const object = action ? `${action.name}, ${task}` : task;
   const isOpen = options.length === 0 && schema === undefined && !action;
   const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
@@ -112,6 +125,22 @@ export function RequestForm({ question, task, request, kind, given, onGive, onCh
               {isEditing.value ? DISCARD : "Edit"}
             </button>
           )}
+          {/* The last, so that no other button moves when it goes. */}
+          {approvesSame && (
+            <button
+              type="button"
+              aria-label={`${YES_SAME}: ${object}`}
+              title="Approves this, and makes a rule that approves this action with these arguments. Agents has the list of rules."
+              onClick={() =>
+                approvesSame({
+                  answer: { decision: "approve", ...(comment && { text: comment }) },
+                  done: DECISIONS.approve.done,
+                })
+              }
+            >
+              {YES_SAME}
+            </button>
+          )}
         </div>
       )}
       {takesComment && <CommentField text={text} />}
@@ -139,6 +168,7 @@ const DECISIONS = {
 } as const satisfies Record<Decision, unknown>;
 
 const DISCARD = "Discard changes";
+const YES_SAME = `Yes, ${SAME}`;
 
 interface DecisionProps {
   readonly decision: Decision;

@@ -6,9 +6,10 @@ import { Problem } from "../ui/problem.tsx";
 import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
 import type { Given } from "./given.ts";
-import { failures, unsent } from "./outcomes.ts";
+import { failures, type Pending, unsent } from "./outcomes.ts";
 import { refusalOf } from "./refusal.ts";
 import { RequestForm } from "./request-form.tsx";
+import { SAME, sameAgain } from "./same-again.ts";
 import { sendAgain } from "./unsent.ts";
 
 interface Props {
@@ -26,8 +27,10 @@ export function RequestForms({ listed, interrupt }: Props) {
     if (refusal === null) accept();
     else failures.set(interrupt.id, new Error(refusal));
   };
-  const submit = (answer: Answer | Answers, done: string) => answerLater({ listed, interrupt, answer, done });
+  const submit = (answer: Answer | Answers, done: string, then?: Pending["then"]) =>
+    answerLater({ listed, interrupt, answer, done, then });
   const [only] = requests;
+  const same = only?.action && sameAgain(listed.target, interrupt, only.action);
   const left = unsent.get(interrupt.id);
   const error = (
     <>
@@ -49,6 +52,9 @@ export function RequestForms({ listed, interrupt }: Props) {
           request={only}
           kind={interrupt.kind}
           onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
+          onApproveSame={
+            same && ((one) => check(only, one, () => submit(one.answer, `${one.done}, ${SAME}`, same)))
+          }
         />
         {error}
       </>
