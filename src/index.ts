@@ -46,6 +46,7 @@ export type { FileContent } from "./client/pieces.ts";
 export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
 export { type RuleListOptions, type RuleOptions, Rules } from "./client/rules.ts";
 export { type ScheduleOptions, Schedules } from "./client/schedules.ts";
+export { Subscriptions } from "./client/subscriptions.ts";
 export type { Branch } from "./client/tree.ts";
 export { InvalidDataError, type TypedSchema } from "./client/typed-schema.ts";
 export { WorkerUnavailableError, type WorkerUnavailableOptions } from "./client/unavailable.ts";
@@ -112,6 +113,14 @@ export type {
   StatsPeriod,
 } from "./schema/stats.ts";
 export type { Status } from "./schema/status.ts";
+export type {
+  Channel,
+  Notification,
+  Subscription,
+  SubscriptionInput,
+  SubscriptionPatchInput,
+  SubscriptionTest,
+} from "./schema/subscription.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { NodeEvent, Tree, TreeEvent, TreeNode } from "./schema/tree.ts";
 export type { Usage, UsageReport, UsageSum } from "./schema/usage.ts";
