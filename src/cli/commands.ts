@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   delete: async () => (await shared()).addDelete,
   schedule: async () => (await shared()).addSchedule,
   rules: async () => (await shared()).addRules,
+  notify: async () => (await shared()).addNotify,
   files: async () => (await shared()).addFiles,
   work: async () => (await import("./work/work.ts")).addWork,
   relay: async () => (await import("./relay/relay.ts")).addRelay,

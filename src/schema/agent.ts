@@ -6,7 +6,7 @@ import * as z from "zod";
 import { periodBudgetsPatchSchema, periodBudgetsSchema } from "./budget.ts";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
-import { agentNotifySchema } from "./notice.ts";
+import { agentNotifyPatchSchema, agentNotifySchema } from "./notice.ts";
 import { riskRuleSchema } from "./risk.ts";
 import {
   agentNameSchema,
@@ -251,8 +251,8 @@ export const agentPatchSchema = z.strictObject({
    * the tree, and its state; `contents`: everything.
    */
   tree_reads: treeReadsSchema.nullish(),
-  /** What notifications about the agent's questions may do outside the broker. Only the operator changes it. */
-  notify: agentNotifySchema.nullish(),
+  /** Changes to what notifications about the agent's questions may do outside the broker. Only the operator changes it. */
+  notify: agentNotifyPatchSchema.nullish(),
   /** Changes to how many turns of the queue a delegator gets: a number of 1 to 100 by principal; null: 1 again. */
   delegator_weights: z.record(principalSchema, z.int().min(1).max(100).nullable()).nullish(),
   /** After how many seconds in the queue work is queued as if its priority were one higher; null: never. */

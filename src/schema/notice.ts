@@ -33,4 +33,13 @@ export const agentNotifySchema = z.strictObject({
   /** What a button in a notification may do at once, without a page. `approve` includes deny. Default `none`. */
   one_tap: z.enum(["none", "deny", "approve"]).default("none"),
 });
+/** Changes to it: what is left out stays, and null resets. */
+export const agentNotifyPatchSchema = z.strictObject({
+  /** The kinds of channels by which what is asked may leave the broker. */
+  contents: agentNotifySchema.shape.contents.unwrap().nullish(),
+  /** What a link in a notification leads to. */
+  links: agentNotifySchema.shape.links.unwrap().nullish(),
+  /** What a button in a notification may do at once, without a page. */
+  one_tap: agentNotifySchema.shape.one_tap.unwrap().nullish(),
+});
 export type AgentNotify = z.output<typeof agentNotifySchema>;

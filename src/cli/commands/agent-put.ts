@@ -19,11 +19,17 @@ import type { PeriodBudgets } from "../../schema/budget.ts";
 import type { Credentials } from "../../schema/credentials.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
+import {
+  type AgentNotify,
+  agentNotifySchema,
+  type ChannelKind,
+  channelKindSchema,
+} from "../../schema/notice.ts";
 import { type RiskRule, riskRuleSchema, riskSchema } from "../../schema/risk.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, wholeBetween } from "../input/arguments.ts";
+import { agentName, separated, wholeBetween } from "../input/arguments.ts";
 import { periodBudget } from "../input/budget.ts";
 import { duration } from "../input/duration.ts";
 import { readCredentials } from "../input/server-credentials.ts";
@@ -41,6 +47,9 @@ interface PutOptions extends GlobalOptions {
   readonly treeReads?: TreeReads;
   readonly weight?: Record<string, number>;
   readonly risk?: RiskRule[];
+  readonly notifyContents?: ChannelKind[];
+  readonly notifyLinks?: AgentNotify["links"];
+  readonly notifyOneTap?: AgentNotify["one_tap"];
   readonly lease?: number;
   readonly maxAttempts?: number;
   readonly maxWorking?: number;
@@ -66,6 +75,18 @@ function riskRule(text: string, before: RiskRule[] | undefined): RiskRule[] {
     );
   }
   return [...(before ?? []), rule.data];
+}
+
+/** `none` stands for an empty list. */
+function channelKinds(text: string): ChannelKind[] {
+  if (text === "none") return [];
+  return text.split(",").map((word) => {
+    const kind = channelKindSchema.options.find((known) => known === word.trim());
+    if (kind) return kind;
+    throw new InvalidArgumentError(
+      `'${word}' is not a kind of channel; use ${channelKindSchema.options.join(", ")}, or none.`,
+    );
+  });
 }
 
 /** Collects the weights of one option. */
@@ -113,6 +134,23 @@ export function addPut(agent: Command, { host }: Cli): void {
       "--risk <rules...>",
       "how risky its actions are: low, medium or high, for example deploy=high fs.*=medium (operator only)",
       riskRule,
+    )
+    .option(
+      "--notify-contents <kinds>",
+      `the channels by which what it asks may leave the broker, separated by commas: ${channelKindSchema.options.join(", ")}; none (default): only that it asks (operator only)`,
+      separated([...channelKindSchema.options, "none"], channelKinds),
+    )
+    .addOption(
+      new Option(
+        "--notify-links <what>",
+        "what links in notifications lead to: answer (default), where whoever holds the link answers, or sign_in (operator only)",
+      ).choices(agentNotifySchema.shape.links.unwrap().options),
+    )
+    .addOption(
+      new Option(
+        "--notify-one-tap <what>",
+        "what a button in a notification does at once: none (default), deny, or approve and deny (operator only)",
+      ).choices(agentNotifySchema.shape.one_tap.unwrap().options),
     )
     .option(
       "--budget-day <amounts>",
@@ -167,6 +205,7 @@ export function addPut(agent: Command, { host }: Cli): void {
         "errand agent put chat --serial-by context --sticky 5m",
         "errand agent put builder --risk deploy=high 'fs.*=medium'",
         "errand agent put builder --weight caller:ci=3",
+        "errand agent put builder --notify-contents ntfy,slack --notify-one-tap deny",
         "errand agent put scout --push-to https://a2a.example/agents/scout --push-token-file ./token",
         "errand agent put scout --reset delivery.credentials",
       ),
@@ -202,6 +241,11 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     ...(resets.limits && { limits: { ...resets.limits, ...file.limits } }),
     ...(resets.backoff && { backoff: { ...resets.backoff, ...file.backoff } }),
   };
+  const notify = defined({
+    contents: options.notifyContents,
+    links: options.notifyLinks,
+    one_tap: options.notifyOneTap,
+  });
   const given = {
     description: options.description,
     delivery: deliveryOf(base.delivery, options.pushTo, credentials),
@@ -210,6 +254,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     tree_reads: options.treeReads,
     delegator_weights: options.weight && { ...base.delegator_weights, ...options.weight },
     risks: options.risk,
+    notify: Object.keys(notify).length > 0 ? { ...base.notify, ...notify } : undefined,
     priority_ageing_seconds: options.priorityAgeing,
     budgets:
       options.budgetDay || options.budgetMonth

@@ -15,6 +15,7 @@ export { addList } from "./list.ts";
 export { addLogs } from "./logs.ts";
 export { addMessage } from "./message.ts";
 export { addMigrate } from "./migrate.ts";
+export { addNotify } from "./notify.ts";
 export { addRedrive } from "./redrive.ts";
 export { addRestore } from "./restore.ts";
 export { addResults } from "./results.ts";

@@ -72,7 +72,7 @@ const SHAPES =
   'Write {"scheme": "bearer", "token": "…"}, {"scheme": "basic", "username": "…", "password": "…"} or {"scheme": "headers", "headers": {"X-Api-Key": "…"}}.';
 
 /** The path `-` stands for stdin. */
-async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
+export async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
   if (path === "-") return secretFromStdin(host, what, "Pipe it, or name a file.");
   const bytes = await bytesFrom(host, path).catch(() => {
     throw usageError(`cannot read ${nameOf(path, what)}`, "Pass a file that this user can read.");

@@ -38,6 +38,8 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   }
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);
+  const notify = agent.notify && notifyText(agent.notify);
+  if (notify) rows.push(["notify", notify]);
   if (agent.priority_ageing_seconds !== null)
     rows.push([
       "ageing",
@@ -57,6 +59,16 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     rows.push(["questions", `open for ${durationText(limits.interrupt_ttl_seconds * 1000)}`]);
   }
   return withCommand(host, wrapRows(rows, wrapWidth(host)));
+}
+
+/** What differs from the default, which is that only the agent's name leaves the broker. */
+function notifyText({ contents, links, one_tap }: NonNullable<Agent["notify"]>): string {
+  const parts = [
+    contents.length > 0 && `what it asks by ${contents.join(", ")}`,
+    links === "sign_in" && "links require sign-in",
+    one_tap !== "none" && `buttons ${one_tap === "deny" ? "deny" : "approve and deny"} at once`,
+  ];
+  return parts.filter((part) => part !== false).join("; ");
 }
 
 function oldestText({ oldest_waiting_at: at }: Agent): string {

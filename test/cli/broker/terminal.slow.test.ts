@@ -31,7 +31,7 @@ const ESCAPE = "\u001b";
 
 /** A broker with every kind of delegation, with texts that are long, wide and hostile, and calls of every command. */
 async function world() {
-  const { url } = await startBroker();
+  const { url } = await startBroker({ callbackAllow: ["127.0.0.1"] });
   const api = client(url);
   await api.agent("scout", { description: HOSTILE, limits: { max_attempts: 1 } });
   const make = async () => {
@@ -63,6 +63,13 @@ async function world() {
   };
   const constraint = { name: HOSTILE.slice(0, 200), equals: HOSTILE.slice(0, 200) };
   const rule = (await api.call("POST", "/v1/rules", { ...hostile, arguments: [constraint] })).body.id;
+  const told = {
+    events: ["ended"],
+    name: HOSTILE.slice(0, 200),
+    deliver: [{ kind: "webhook", url: "http://127.0.0.1:1/hook" }],
+    filter: { delegators: ["caller:*"] },
+  };
+  const subscription = String((await api.call("POST", "/v1/subscriptions", told)).body.id);
   const dir = freshDir();
   const batch = join(dir, "batch.jsonl");
   const many = [{ task: HOSTILE }, { target: "nobody", task: HOSTILE }, { task: 1 }];
@@ -112,6 +119,21 @@ async function world() {
     ["rules", "list"],
     ["rules", "get", rule],
     ["rules", "revoke", rule],
+    [
+      "notify",
+      "create",
+      "--agent",
+      "nobody",
+      "--ntfy",
+      "https://ntfy.sh/topic",
+      "--name",
+      HOSTILE.slice(0, 200),
+    ],
+    ["notify", "list"],
+    ["notify", "get", subscription],
+    ["notify", "test", subscription],
+    ["notify", "resume", subscription],
+    ["notify", "delete", subscription],
     ["stats"],
     ["status"],
     ["top", "--once"],

@@ -22,11 +22,23 @@ async function world() {
   await until(async () => (await api.call("GET", "/v1/agents/scout/workers")).body.workers.length === 1);
   const ruled = { agent: "scout", action: "write", decision: "approve" };
   const rule = (await api.call("POST", "/v1/rules", ruled)).body.id;
-  return { id, alice, rule, schedule, session: session.body.id, entry: entries[0].id, inPipe, onTerminal };
+  const told = { events: ["question"], deliver: [{ kind: "ntfy", url: "https://ntfy.sh/topic" }] };
+  const subscription = (await api.call("POST", "/v1/subscriptions", told)).body.id;
+  return {
+    id,
+    alice,
+    rule,
+    subscription,
+    schedule,
+    session: session.body.id,
+    entry: entries[0].id,
+    inPipe,
+    onTerminal,
+  };
 }
 
 test("-o name prints one whole identifier per line, into a pipe and on a terminal", async () => {
-  const { id, alice, rule, schedule, session, entry, inPipe, onTerminal } = await world();
+  const { id, alice, rule, subscription, schedule, session, entry, inPipe, onTerminal } = await world();
   for (const [command, name] of [
     ["list", id],
     ["list --tree", id],
@@ -37,6 +49,7 @@ test("-o name prints one whole identifier per line, into a pipe and on a termina
     ["token list", alice.tokenId],
     ["schedule list", schedule],
     ["rules list", rule],
+    ["notify list", subscription],
     ["sessions list", session],
     ["audit --subject scout", entry],
   ] as const) {
@@ -66,6 +79,7 @@ test("--no-headers leaves out the header line", async () => {
     "token list",
     "schedule list --wide",
     "rules list --wide",
+    "notify list --wide",
     "sessions list",
     "audit --wide",
     "stats",

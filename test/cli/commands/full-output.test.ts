@@ -64,6 +64,7 @@ test("a command whose output cannot be written fails by name", async () => {
     ["token", "create", "caller:x"],
     ["schedule", "create", "scout", "x", "--every", "1h"],
     ["rules", "create", "scout", "write"],
+    ["notify", "create", "--agent", "nobody", "--ntfy", "https://ntfy.sh/topic"],
     ["invite", "zoe"],
     ["sessions", "link"],
     ["delete", id],

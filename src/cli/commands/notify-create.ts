@@ -1,0 +1,126 @@
+/** `errand notify create`. */
+import { type Command, InvalidArgumentError } from "commander";
+import { Subscriptions } from "../../client/subscriptions.ts";
+import { stateSchema } from "../../schema/delegation.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
+import { type NoticeKind, noticeSchema } from "../../schema/notice.ts";
+import { subscriptionRequestSchema } from "../../schema/subscription.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { usageError } from "../failure.ts";
+import { separated, wholeBetween } from "../input/arguments.ts";
+import { addChannelOptions } from "../input/channels.ts";
+import { duration } from "../input/duration.ts";
+import { note, print, printJson } from "../show/output.ts";
+
+interface CreateOptions extends GlobalOptions {
+  readonly on?: NoticeKind[];
+  readonly agent?: string[];
+  readonly delegator?: string[];
+  readonly state?: string[];
+  readonly quiet?: { readonly from: string; readonly to: string };
+  readonly zone?: string;
+  readonly digestAbove?: number;
+  readonly every?: number;
+  readonly name?: string;
+}
+
+const ABOUT = `
+--after, --secret-… and --token-… belong to the channel before them. Secrets are never shown again.
+
+You are told of what you may answer, of the end of what you delegated, and of work for agents that you may see. The text is the
+agent's name and that it asks, unless the operator allows more ('errand agent put --notify-contents'). A subscription
+works as long as your token.`;
+
+const DEFAULT_EVENTS: readonly NoticeKind[] = ["question", "question_expiring", "question_expired"];
+
+function events(text: string): NoticeKind[] {
+  return text.split(",").map((word) => {
+    const event = noticeSchema.options.find((known) => known === word.trim());
+    if (event) return event;
+    throw new InvalidArgumentError(`'${word}' is not one of ${noticeSchema.options.join(", ")}.`);
+  });
+}
+
+function quietHours(text: string): { readonly from: string; readonly to: string } {
+  const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
+  if (from !== undefined && to !== undefined) return { from, to };
+  throw new InvalidArgumentError("It must be two times of the day, for example 22:00-07:00.");
+}
+
+export function addCreateNotify(notify: Command, { host }: Cli): void {
+  const create = notify
+    .command("create")
+    .description("tell me from now on, by these channels; prints the subscription's id")
+    .option(
+      "--on <events>",
+      `what to be told of, separated by commas: ${noticeSchema.options.join(", ")} (default: ${DEFAULT_EVENTS.join(",")})`,
+      separated(noticeSchema.options, events),
+    );
+  const readChannels = addChannelOptions(create);
+  create
+    .option("--agent <names...>", "only of these agents")
+    .option("--delegator <principals...>", "only of what these principals delegated, for example caller:ci")
+    .option("--state <states...>", "only of ends in these states, for example failed")
+    .option(
+      "--quiet <hours>",
+      "send nothing at these times, for example 22:00-07:00; requires --zone",
+      quietHours,
+    )
+    .option("--zone <name>", "the time zone of --quiet, for example Europe/Berlin")
+    .option(
+      "--digest-above <n>",
+      "when more wait for a channel, they are sent as one (default: 10)",
+      wholeBetween(1, 100),
+    )
+    .option(
+      "--every <duration>",
+      "of no_worker: at most one for each agent in this time (default: 5m)",
+      duration,
+    )
+    .option("--name <text>", "a name for people")
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples(
+        "errand notify create --ntfy https://ntfy.sh/my-long-secret-topic",
+        "errand notify create --on question,ended --slack-env SLACK_URL --email ann@example.com --after 10m",
+        "errand notify create --on no_worker --webhook https://ci.example/start --token-env CI_TOKEN --agent scout",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<CreateOptions>();
+      const input = inputOf(options, await readChannels(host));
+      const made = await new Subscriptions(await connect(host, options)).create(input);
+      if (options.json) return printJson(host, made);
+      await print(host, made.id);
+      await note(host, `send a test with 'errand notify test ${made.id}'`);
+    });
+}
+
+/** Checked here, because a refusal of the broker names members of JSON. */
+function inputOf(options: CreateOptions, deliver: readonly object[]) {
+  const { on = DEFAULT_EVENTS, agent, delegator, state, quiet, zone, digestAbove, every, name } = options;
+  if (deliver.length === 0)
+    throw usageError("there is no channel", "Give --ntfy, --email, --slack or --webhook.");
+  if (quiet && zone === undefined)
+    throw usageError("--quiet requires --zone", "For example --zone Europe/Berlin.");
+  if (zone !== undefined && !quiet) throw usageError("--zone requires --quiet");
+  const unknown = state?.find((one) => !stateSchema.safeParse(one).success);
+  if (unknown !== undefined)
+    throw usageError(`'${unknown}' is not a state`, "Use completed, failed, canceled or rejected.");
+  const read = readAs(subscriptionRequestSchema, {
+    ...(name !== undefined && { name }),
+    events: on,
+    filter: {
+      ...(agent && { agents: agent }),
+      ...(delegator && { delegators: delegator }),
+      ...(state && { states: state }),
+    },
+    deliver,
+    ...(quiet && { quiet: { ...quiet, time_zone: zone } }),
+    ...(digestAbove !== undefined && { digest_above: digestAbove }),
+    ...(every !== undefined && { every_seconds: every }),
+  });
+  if (read.success) return read.data;
+  throw usageError(issuesOf(read.error, { whole: "the subscription" }).text);
+}
