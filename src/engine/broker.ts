@@ -29,6 +29,7 @@ import type { AgentStore } from "./agents/store.ts";
 import type { FileStore } from "./files/store.ts";
 import type { Handoff } from "./leases/handoff.ts";
 import type { HeldHeartbeats } from "./leases/held-heartbeats.ts";
+import type { LinkStore } from "./links/store.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
@@ -146,6 +147,7 @@ export interface Notifying {
   readonly subscriptions: SubscriptionService;
   readonly mailer: Mailer;
   readonly webPush: WebPush;
+  readonly links: LinkStore;
   /** The base of links that another machine can open; null: the operator named none. */
   readonly linkBase: string | null;
 }

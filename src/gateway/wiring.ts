@@ -16,6 +16,7 @@ import { Handoff } from "../engine/leases/handoff.ts";
 import { HeldHeartbeats } from "../engine/leases/held-heartbeats.ts";
 import { returnLease } from "../engine/leases/lease.ts";
 import { formatWake, parseWake } from "../engine/leases/wake-message.ts";
+import { LinkStore } from "../engine/links/store.ts";
 import { deliverCallback } from "../engine/outbound/callbacks.ts";
 import { Egress } from "../engine/outbound/egress.ts";
 import { HostLimiter } from "../engine/outbound/host-limiter.ts";
@@ -205,6 +206,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     schedules,
     subscriptions,
     mailer,
+    links: new LinkStore(redis),
     webPush: new WebPush(redis, publicUrl),
     linkBase: options.publicUrl ?? null,
     egress: new Egress(options.callbackAllow ?? [], seams.callbackLookup, options.egressProxy),

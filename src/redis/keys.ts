@@ -100,6 +100,10 @@ export const keys = {
   questionsExpiring: `${COMMON}:subscriptions:expiring`,
   /** STRING: the gateway that reads the events for subscriptions at present; expires. */
   notifier: `${COMMON}:subscriptions:notifier`,
+  /** STRING: JSON of what the link with this hash is for; expires with its question. */
+  link: (hash: string) => `${COMMON}:link:${hash}`,
+  /** STRING: the key from which the secrets of links are derived. */
+  linkKey: `${COMMON}:link-key`,
   /** STRING: JSON of the keys with which the broker signs what it sends to the push services of browsers. */
   vapid: `${COMMON}:vapid`,
   /** PUB/SUB: subscriptions have changed; gateways that look after none begin to. */

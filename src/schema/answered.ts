@@ -16,9 +16,9 @@ import {
 /**
  * The way of an answer, as far as the broker knows it for sure: the API; `console`: the HTTP API with the session of a
  * sign-in; `rest`: the HTTP API with a token, which the CLI and the library use, too; `auto`: approved in advance;
- * `rule`: by a rule.
+ * `rule`: by a rule; `link`: by the link of a notification.
  */
-export const answerWaySchema = z.enum(["console", "rest", "mcp", "a2a", "ag-ui", "auto", "rule"]);
+export const answerWaySchema = z.enum(["console", "rest", "mcp", "a2a", "ag-ui", "auto", "rule", "link"]);
 export type AnswerWay = z.infer<typeof answerWaySchema>;
 
 /** What an answer changed in the arguments of the proposed actions, by request_id. */

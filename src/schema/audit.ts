@@ -33,6 +33,8 @@ export const auditActionSchema = z.enum([
   "subscription.update",
   "subscription.resume",
   "subscription.delete",
+  "link.answer",
+  "link.refuse",
 ]);
 export type AuditAction = z.infer<typeof auditActionSchema>;
 

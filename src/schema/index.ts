@@ -17,6 +17,7 @@ export * from "./file.ts";
 export * from "./file-url.ts";
 export * from "./json-object.ts";
 export * from "./lease.ts";
+export * from "./link.ts";
 export * from "./notice.ts";
 export * from "./problem.ts";
 export * from "./rule.ts";

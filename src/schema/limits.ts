@@ -375,7 +375,7 @@ export const LIMITS = {
   audit_share: limit(
     1_000,
     "entries",
-    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, as many about rules, as many about subscriptions, and as many about the rest; the oldest of them are dropped",
+    "in the audit log by one principal about sessions, as many about decisions, as many about schedules, as many about rules, as many about subscriptions, as many about links, and as many about the rest; the oldest of them are dropped",
     null,
   ),
   audit_entry_bytes: limit(

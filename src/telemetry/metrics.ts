@@ -72,6 +72,9 @@ export class Metrics {
     "Notifications of subscriptions, by channel and outcome",
     ["channel", "outcome"],
   );
+  readonly links = this.#counter("errand_links_total", "Answer links that were used, by outcome", [
+    "outcome",
+  ]);
   readonly callbacks = this.#counter("errand_callbacks_total", "Callbacks to delegators, by outcome", [
     "outcome",
   ]);

@@ -29,6 +29,8 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
   "subscription.update": "changed the subscription",
   "subscription.resume": "resumed the subscription",
   "subscription.delete": "deleted the subscription",
+  "link.answer": "answered by a link",
+  "link.refuse": "used a link without effect at",
 };
 
 /** What the log can be narrowed to. Sign-ins are the most, and the least telling. */
@@ -40,6 +42,7 @@ export const KINDS = [
   ["schedules", "Schedules"],
   ["rules", "Rules"],
   ["subscriptions", "Subscriptions"],
+  ["links", "Links"],
   ["sign-ins", "Sign-ins"],
   ["all", "Everything"],
 ] as const;
@@ -110,6 +113,8 @@ export function auditText(
     case "subscription.update":
     case "subscription.resume":
     case "subscription.delete":
+    case "link.answer":
+    case "link.refuse":
       return { what, whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     default:
       return { what, whom: names.get(subject) ?? subject };

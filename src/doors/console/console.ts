@@ -60,12 +60,14 @@ const FILE = /^[a-z0-9-]+-[A-Z0-9]{8}\.(?:css|js|svg)$/;
 
 /** The first of the folders that has a file serves it. */
 export const consoleRoutes = (folders: readonly URL[] = FOLDERS): readonly Mount[] => [
-  { methods: ["GET"], path: "/", handle: (request) => page(folders, request) },
+  { methods: ["GET"], path: "/", handle: (request) => page(folders, "index.html", request) },
+  // The secret is in the fragment, which is not sent; so this does nothing, whoever follows the link.
+  { methods: ["GET"], path: "/answer", handle: (request) => page(folders, "answer.html", request) },
   { methods: ["GET"], path: "/console/*", handle: (request) => file(folders, request) },
 ];
 
-async function page(folders: readonly URL[], request: MountedRequest): Promise<TextResponse> {
-  const found = await read(folders, "index.html", request);
+async function page(folders: readonly URL[], name: string, request: MountedRequest): Promise<TextResponse> {
+  const found = await read(folders, name, request);
   if (found === null) {
     throw new ErrandError("not_found", "The console is not built.", {
       recovery: "Run 'npm run build' in the broker's folder, then reload the page. The API works without it.",
@@ -95,7 +97,8 @@ async function read(
     const headers = {
       ...HEADERS,
       "content-type": TYPES[extname(name)] ?? "application/octet-stream",
-      "cache-control": name === "index.html" ? "no-cache" : "public, max-age=31536000, immutable",
+      ...(name === "answer.html" && { "x-robots-tag": "noindex" }),
+      "cache-control": name.endsWith(".html") ? "no-cache" : "public, max-age=31536000, immutable",
       etag: tag,
     };
     if (namesTag(request.header("if-none-match"), tag)) return new TextResponse(304, null, headers);

@@ -29,6 +29,7 @@ import { delegationRoutes } from "../rest/delegations.ts";
 import { eventRoutes } from "../rest/events.ts";
 import { fileRoutes } from "../rest/files.ts";
 import { leaseRoutes } from "../rest/leases.ts";
+import { linkRoutes } from "../rest/links.ts";
 import { replyRoutes } from "../rest/replies.ts";
 import { ruleRoutes } from "../rest/rules.ts";
 import { scheduleRoutes } from "../rest/schedules.ts";
@@ -66,6 +67,7 @@ export const ROUTES: readonly Route[] = [
   ...scheduleRoutes,
   ...ruleRoutes,
   ...subscriptionRoutes,
+  ...linkRoutes,
   ...eventRoutes,
   ...treeRoutes,
   ...leaseRoutes,

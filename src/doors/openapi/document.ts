@@ -43,7 +43,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
   Schedules: { segments: ["schedules", "runs"], description: "What is delegated again and again, and when." },
   Rules: { segments: ["rules"], description: "Standing approvals and denials of proposed actions." },
   Notifications: {
-    segments: ["subscriptions", "web-push-key", "test"],
+    segments: ["subscriptions", "web-push-key", "test", "links", "question"],
     description: "Who is told of questions and ends outside the console, and how.",
   },
   Working: {

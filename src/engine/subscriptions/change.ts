@@ -163,7 +163,7 @@ export async function deleteSubscription(broker: Changes, principal: Principal, 
 
 /** Sends one notification by each channel, at once and without a repeat. */
 export async function testSubscription(
-  broker: Changes & Sends & Pick<Broker, "linkBase" | "redis" | "shards">,
+  broker: Changes & Sends & Pick<Broker, "linkBase" | "links" | "redis" | "shards">,
   principal: Principal,
   id: string,
 ): Promise<SubscriptionTest> {

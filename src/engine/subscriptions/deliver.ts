@@ -21,6 +21,7 @@ type Needs = Sends &
   Pick<
     Broker,
     | "agents"
+    | "links"
     | "callbackRetryMs"
     | "connections"
     | "linkBase"

@@ -5,16 +5,20 @@
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
-import type { NoticeKind } from "../../schema/notice.ts";
+import type { Decision } from "../../schema/interrupt.ts";
+import type { AgentNotify, NoticeKind } from "../../schema/notice.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Broker } from "../broker.ts";
-import { openInterrupt } from "../delegations/parse.ts";
+import { openInterrupt, toDelegation } from "../delegations/parse.ts";
+import { digestOf, linkAnswerOf } from "../links/fitting.ts";
+import type { Link } from "../links/store.ts";
+import type { Composed } from "./composed.ts";
 import type { StoredNotice, StoredSubscription } from "./stored-subscription.ts";
 
-type Needs = Pick<Broker, "agents" | "redis" | "shards" | "linkBase">;
+type Needs = Pick<Broker, "agents" | "linkBase" | "links" | "redis" | "shards">;
 
-export interface Link {
+interface Linked {
   readonly link: string | null;
   readonly no_link?: string;
 }
@@ -23,7 +27,7 @@ const NO_LINK = "The broker has no URL that a phone or another machine reaches (
 const MAX_TEXT = 2_000;
 
 /** A place in the console; null with the reason where nobody could open it. */
-export function linkTo({ linkBase }: Pick<Needs, "linkBase">, fragment: string): Link {
+function linkTo({ linkBase }: Pick<Needs, "linkBase">, fragment: string): Linked {
   return linkBase === null ? { link: null, no_link: NO_LINK } : { link: `${linkBase}/${fragment}` };
 }
 
@@ -35,7 +39,7 @@ export async function toNotification(
   subscription: StoredSubscription,
   channel: Channel,
   notice: StoredNotice,
-): Promise<Notification | null> {
+): Promise<Composed | null> {
   const { kind, agent, delegation, question, state, waiting, at } = notice;
   const head = {
     id: idOf(subscription, notice),
@@ -45,20 +49,22 @@ export async function toNotification(
   };
   if (kind === "no_worker" || delegation === undefined) {
     const count = waiting === 1 ? "1 delegation waits" : `${waiting ?? 0} delegations wait`;
-    return {
+    return plain({
       ...head,
       title: `Nobody polls for ${agent}`,
       text: `${count} for a worker.`,
       ...linkTo(broker, `#/agents/${agent}`),
       ...{ agent, ...(waiting !== undefined && { waiting }) },
-    };
+    });
   }
   const record = await matteringRecord(broker, notice);
   if (!record) return null;
   const asks = isAsking(kind);
-  const shows = (await broker.agents.find(agent))?.spec.notify.contents.includes(channel.kind) === true;
+  // Not from the cache: the operator may just have closed a way out of the broker.
+  const notify = (await broker.agents.read(agent))?.spec.notify;
+  const shows = notify?.contents.includes(channel.kind) === true;
   const code = codeOf(record);
-  return {
+  const notification = {
     ...head,
     title: titleOf(kind, agent, state, code),
     text: shows ? contentsOf(record, asks) : "",
@@ -67,7 +73,53 @@ export async function toNotification(
     ...(question !== undefined && { interrupt_id: question }),
     ...(kind === "ended" && { state: stateSchema.parse(state), ...(code !== null && { code }) }),
   };
+  if (!asks || notify?.links !== "answer") return plain(notification);
+  return withAnswerLink(broker, subscription, channel, record, { notification, oneTap: notify.one_tap });
 }
+
+const plain = (notification: Notification): Composed => ({ notification, buttons: [], buttonUrl: "" });
+
+interface Asking {
+  readonly notification: Notification;
+  readonly oneTap: AgentNotify["one_tap"];
+}
+
+/** The link leads to the question itself, and answers it in the name of the subscription's owner. */
+async function withAnswerLink(
+  { linkBase, links }: Needs,
+  { id, owner }: StoredSubscription,
+  { kind }: Channel,
+  record: StoredDelegation,
+  { notification, oneTap }: Asking,
+): Promise<Composed> {
+  const { interrupt } = toDelegation(record);
+  const way = interrupt && linkAnswerOf(interrupt);
+  if (!interrupt || linkBase === null || way === null || way === "sign_in") return plain(notification);
+  const mint = (may: Link["may"]) =>
+    links.mint(
+      {
+        ...{ person: owner, subscription: id, channel: kind, may, digest: digestOf(interrupt) },
+        ...{ delegation: record.id, question: interrupt.id },
+      },
+      Date.parse(interrupt.expires_at),
+    );
+  const decisions = way === "decision" ? ONE_TAP[oneTap] : [];
+  const buttons = await Promise.all(
+    decisions.map(async (decision) => ({ decision, token: await mint(decision) })),
+  );
+  const { no_link: _, ...rest } = notification;
+  return {
+    notification: { ...rest, link: `${linkBase}/answer#${await mint("answer")}` },
+    buttons,
+    buttonUrl: `${linkBase}/v1/links/answer`,
+  };
+}
+
+const ONE_TAP: Readonly<Record<AgentNotify["one_tap"], readonly Decision[]>> = {
+  none: [],
+  deny: ["deny"],
+  approve: ["approve", "deny"],
+};
 
 const isAsking = (kind: NoticeKind): boolean => kind === "question" || kind === "question_expiring";
 
@@ -117,7 +169,7 @@ export function toDigest(
   broker: Needs,
   subscription: StoredSubscription,
   notices: readonly StoredNotice[],
-): Notification {
+): Composed {
   const counts: Partial<Record<NoticeKind, number>> = {};
   for (const { kind } of notices) counts[kind] = (counts[kind] ?? 0) + 1;
   const agents = [...new Set(notices.map(({ agent }) => agent))];
@@ -126,7 +178,7 @@ export function toDigest(
   const shown =
     agents.length > 5 ? `${agents.slice(0, 5).join(", ")} and ${agents.length - 5} more` : agents.join(", ");
   const lines = Object.entries(counts).map(([kind, count]) => `${count} × ${kind.replaceAll("_", " ")}`);
-  return {
+  return plain({
     id: first ? idOf(subscription, first) : "",
     subscription_id: subscription.id,
     type: "digest",
@@ -135,21 +187,17 @@ export function toDigest(
     text: lines.join("\n"),
     ...linkTo(broker, "#/needs"),
     counts,
-  };
+  });
 }
 
 /** To see whether a channel works. */
-export const testOf = (
-  broker: Needs,
-  { id }: StoredSubscription,
-  now: number,
-  nonce: string,
-): Notification => ({
-  id: `ntf_${id.slice(4)}_test_${nonce}`,
-  subscription_id: id,
-  type: "test",
-  at: toInstant(now),
-  title: "Errand can reach you here",
-  text: "Somebody tested this subscription.",
-  ...linkTo(broker, "#/needs"),
-});
+export const testOf = (broker: Needs, { id }: StoredSubscription, now: number, nonce: string): Composed =>
+  plain({
+    id: `ntf_${id.slice(4)}_test_${nonce}`,
+    subscription_id: id,
+    type: "test",
+    at: toInstant(now),
+    title: "Errand can reach you here",
+    text: "Somebody tested this subscription.",
+    ...linkTo(broker, "#/needs"),
+  });

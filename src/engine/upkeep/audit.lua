@@ -13,7 +13,7 @@
 local audit_batch = 100
 
 -- Of these, many entries are normal, also of the operator.
-local audit_shared = { schedule = 'schedules', rule = 'rules', subscription = 'subscriptions' }
+local audit_shared = { schedule = 'schedules', rule = 'rules', subscription = 'subscriptions', link = 'links' }
 
 local function audit_share_of(by, action)
   if action == 'delegation.decide' then return by .. '|decisions' end

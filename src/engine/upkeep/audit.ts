@@ -52,7 +52,7 @@ export function auditArgs(
 ): { readonly stream: string; readonly args: readonly [string, string, string, string] } {
   const json = JSON.stringify(details);
   const isLarge = Buffer.byteLength(json) > LIMITS.audit_entry_bytes.value;
-  const mayBeMany = ["delegation.decide", "schedule.", "rule.", "subscription."].some((kind) =>
+  const mayBeMany = ["delegation.decide", "schedule.", "rule.", "subscription.", "link."].some((kind) =>
     action.startsWith(kind),
   );
   const stream = by.kind === "operator" && !mayBeMany ? STREAMS[0] : STREAMS[1];

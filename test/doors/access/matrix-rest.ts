@@ -75,6 +75,8 @@ PATCH /v1/subscriptions/:subscription          ok     404    404    404    404  
 POST /v1/subscriptions/:subscription/resume    ok     404    404    404    404      404    ok       401
 POST /v1/subscriptions/:subscription/test      ok     404    404    404    404      404    ok       401
 DELETE /v1/subscriptions/:subscription         ok     404    404    404    404      404    ok       401
+POST /v1/links/question                        404    404    404    404    404      404    404      404|401
+POST /v1/links/answer                          404    404    404    404    404      404    404      404|401
 GET /v1/audit                                  403    403    403    403    403      403    ok       401
 GET /v1/stats                                  ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/stats/agents                           ok     ok     ok     ok     ok       ok     ok       401
@@ -91,6 +93,7 @@ GET /readyz                                    ok     ok     ok     ok     ok   
 GET /openapi.json                              ok     ok     ok     ok     ok       ok     ok       ok
 GET /docs                                      ok     ok     ok     ok     ok       ok     ok       ok
 GET /                                          ok     ok     ok     ok     ok       ok     ok       ok
+GET /answer                                    ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/.well-known/agent-card.json    ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/.well-known/agent.json         ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/cards/1.0.json                 ok     ok     ok     ok     ok       ok     ok       ok
@@ -106,6 +109,7 @@ interface Need {
 
 const empty = () => ({});
 const deliver = [{ kind: "webhook", url: "https://example.com/hook" }];
+const unknownLink = `lnk_${"a".repeat(43)}`;
 const work = { target: "scout", task: "do it" };
 
 /** A run that is about the subject; its thread is the subject's context. */
@@ -163,6 +167,8 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "GET /v1/schedules/:schedule/runs": { stage: "scheduled" },
   "DELETE /v1/schedules/:schedule": { stage: "scheduled" },
   "POST /v1/subscriptions": { body: () => ({ events: ["ended"], deliver }) },
+  "POST /v1/links/question": { body: () => ({ token: unknownLink }) },
+  "POST /v1/links/answer": { body: () => ({ token: unknownLink, decision: "deny" }) },
   "GET /v1/subscriptions/:subscription": { stage: "subscribed" },
   "PATCH /v1/subscriptions/:subscription": { stage: "subscribed", body: () => ({ name: "phone" }) },
   "POST /v1/subscriptions/:subscription/resume": { stage: "subscribed" },

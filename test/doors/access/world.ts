@@ -28,9 +28,9 @@ export const STRANGERS: readonly Column[] = ["other", "bob"];
 /**
  * The meaning of a cell:
  * ok: it is done · sees, blind: the list in the answer contains the subject or does not · 401: no valid token ·
- * 403: forbidden · 404: it does not exist, for this caller · loop: an agent may not delegate to itself
+ * 403: forbidden · 404|401: 404 without a token, 401 with one that is not valid · 404: it does not exist, for this caller · loop: an agent may not delegate to itself
  */
-export const WORDS = ["ok", "sees", "blind", "401", "403", "404", "loop"] as const;
+export const WORDS = ["ok", "sees", "blind", "401", "403", "404", "404|401", "loop"] as const;
 export type Word = (typeof WORDS)[number];
 
 export type Row = Readonly<Record<Column, string>>;

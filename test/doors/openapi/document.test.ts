@@ -6,6 +6,7 @@ import { ROUTES } from "../../../src/doors/http/app.ts";
 import type { Route } from "../../../src/doors/http/route.ts";
 import { docsPage } from "../../../src/doors/openapi/docs-page.ts";
 import { API_INFO, openapi } from "../../../src/doors/openapi/document.ts";
+import { digestOf } from "../../../src/engine/links/fitting.ts";
 import { ERRORS } from "../../../src/schema/errors.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
 import { startFileBroker } from "../../support/files.ts";
@@ -80,7 +81,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
 
 /** A broker whose every response is checked against the document; `seen` are the routes that succeeded. */
 async function setup() {
-  const { url } = await startFileBroker();
+  const { url, gateway } = await startFileBroker();
   const seen = new Set<string>();
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await request(url, method, path, { headers, ...(body !== undefined && { body }) });
@@ -89,7 +90,7 @@ async function setup() {
     if (answer.status < 300) seen.add(nameOf(route));
     return answer;
   };
-  return { url, seen, call };
+  return { url, seen, call, gateway };
 }
 
 describe("the document", () => {
@@ -149,7 +150,7 @@ describe("the document", () => {
 });
 
 test("the responses of a broker, on every route, match the document", async () => {
-  const { url, seen, call } = await setup();
+  const { url, seen, call, gateway } = await setup();
   const made = await call("POST", "/v1/tokens", { principal: "caller:alice", expires_in_seconds: 60 });
   await call("GET", "/v1/tokens");
   await call("GET", "/v1/audit");
@@ -346,6 +347,25 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("POST", `/v1/subscriptions/${subscribed}/resume`);
   await call("POST", `/v1/subscriptions/${subscribed}/test`);
   await call("DELETE", `/v1/subscriptions/${subscribed}`);
+  await call("PUT", "/v1/agents/linked", {});
+  const linked = (await call("POST", "/v1/delegations", { target: "linked", task: "x" })).body.id;
+  const [holder] = (await call("POST", "/v1/agents/linked/leases", {})).body.leases;
+  await call("POST", `/v1/leases/${holder.lease_id}/interrupt`, {
+    kind: "input",
+    text: "?",
+    options: ["approve", "deny"],
+  });
+  const owned = (await call("POST", "/v1/subscriptions", subscription)).body.id;
+  const { interrupt } = (await call("GET", `/v1/delegations/${linked}`)).body;
+  const token = await gateway.broker.links.mint(
+    {
+      ...{ person: "operator", subscription: owned, channel: "ntfy", delegation: linked, may: "answer" },
+      ...{ question: interrupt.id, digest: digestOf(interrupt) },
+    },
+    Date.now() + 60_000,
+  );
+  await call("POST", "/v1/links/question", { token });
+  await call("POST", "/v1/links/answer", { token, decision: "deny" });
   await call("DELETE", "/v1/agents/scout?force=true");
   expect([...seen].sort()).toEqual(ROUTES.map(nameOf).sort());
 });

@@ -1,5 +1,6 @@
 /** A topic of ntfy. Published as JSON to the server's root, because a header takes no text beyond ASCII. */
 import type { Channel, Notification } from "../../../schema/subscription.ts";
+import type { Composed } from "../composed.ts";
 import type { HttpPost } from "./outcome.ts";
 
 /** ntfy's priorities: 3 is the default, 5 the highest. */
@@ -10,8 +11,9 @@ const PRIORITIES: Readonly<Partial<Record<Notification["type"], number>>> = {
 
 export function ntfyCall(
   { url, token }: Extract<Channel, { kind: "ntfy" }>,
-  { type, title, text, link, no_link }: Notification,
+  { notification, buttons, buttonUrl }: Composed,
 ): HttpPost {
+  const { type, title, text, link, no_link } = notification;
   const topic = new URL(url);
   const name = topic.pathname.slice(topic.pathname.lastIndexOf("/") + 1);
   topic.pathname = topic.pathname.slice(0, -name.length);
@@ -23,7 +25,15 @@ export function ntfyCall(
     },
     priority: PRIORITIES[type] ?? 3,
     ...(link !== null && { click: link }),
+    ...(buttons.length > 0 && { actions: buttons.map((button) => toAction(button, buttonUrl)) }),
   });
   const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
   return { url: topic.href, headers, body };
 }
+
+/** ntfy's app sends the request. Whoever reads the topic can press it, so the agent's settings decide whether there is one. */
+const toAction = ({ decision, token }: Composed["buttons"][number], url: string) => ({
+  ...{ action: "http", label: decision === "approve" ? "Approve" : "Deny", method: "POST", url, clear: true },
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify({ token, decision }),
+});

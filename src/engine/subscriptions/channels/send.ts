@@ -1,7 +1,8 @@
 /** Sends one notification by one channel. Each kind of channel has a file of its own. */
-import type { Channel, Notification } from "../../../schema/subscription.ts";
+import type { Channel } from "../../../schema/subscription.ts";
 import type { Broker } from "../../broker.ts";
 import { EgressRefusedError } from "../../outbound/egress.ts";
+import type { Composed } from "../composed.ts";
 import { ntfyCall } from "./ntfy.ts";
 import type { HttpPost, Sent } from "./outcome.ts";
 import { slackCall } from "./slack.ts";
@@ -10,18 +11,18 @@ import { webhookCall } from "./webhook.ts";
 export type Sends = Pick<Broker, "egress" | "hostLimiter" | "mailer" | "webPush">;
 
 /** Never throws. The problem says nothing of what was sent or of secrets. */
-export async function send(
-  broker: Sends,
-  owner: string,
-  channel: Channel,
-  notification: Notification,
-): Promise<Sent> {
+export async function send(broker: Sends, owner: string, channel: Channel, message: Composed): Promise<Sent> {
   const host = channel.kind === "email" ? "mail" : new URL(channel.url).host;
   const slot = broker.hostLimiter.acquire(host, `notifications of ${owner}`);
   if (typeof slot === "number") return { kind: "wait", ms: slot };
   try {
-    if (channel.kind === "email") return await broker.mailer.send(channel.to, notification);
-    return await post(broker, await callOf(broker, channel, notification));
+    if (channel.kind === "email") return await broker.mailer.send(channel.to, message.notification);
+    const { kind } = channel;
+    return await post(
+      broker,
+      await callOf(broker, channel, message),
+      kind === "web_push" ? NO_BROWSER : GONE,
+    );
   } catch (error) {
     return failed(problemOf(error));
   } finally {
@@ -34,27 +35,32 @@ const failed = (problem: string, gone = false): Sent => ({ kind: "failed", probl
 function callOf(
   broker: Sends,
   channel: Exclude<Channel, { kind: "email" }>,
-  notification: Notification,
+  message: Composed,
 ): HttpPost | Promise<HttpPost> {
   switch (channel.kind) {
     case "webhook":
-      return webhookCall(channel, notification);
+      return webhookCall(channel, message.notification);
     case "slack":
-      return slackCall(channel, notification);
+      return slackCall(channel, message.notification);
     case "ntfy":
-      return ntfyCall(channel, notification);
+      return ntfyCall(channel, message);
     case "web_push":
-      return broker.webPush.call(channel, notification);
+      return broker.webPush.call(channel, message);
   }
 }
 
-/** The receiver has gone for good: what RFC 8030 says of a push endpoint, and 410 of everything else. */
-const GONE = [404, 410];
+/** The receiver has gone for good. A 404 may be a proxy's, but RFC 8030 says that it ends a browser's subscription. */
+const GONE = [410];
+const NO_BROWSER = [404, 410];
 
-async function post({ egress }: Pick<Sends, "egress">, { url, headers, body }: HttpPost): Promise<Sent> {
+async function post(
+  { egress }: Pick<Sends, "egress">,
+  { url, headers, body }: HttpPost,
+  gone: readonly number[],
+): Promise<Sent> {
   const status = await egress.post(url, { ...headers, "user-agent": "errand" }, body);
   if (status >= 200 && status < 300) return { kind: "delivered" };
-  return failed(`It answered with status ${status}.`, GONE.includes(status));
+  return failed(`It answered with status ${status}.`, gone.includes(status));
 }
 
 /** Only the code: messages may quote the request. */

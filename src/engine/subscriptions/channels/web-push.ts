@@ -6,8 +6,9 @@ import { createECDH } from "node:crypto";
 import * as z from "zod";
 import type { Redis } from "../../../redis/connect.ts";
 import { keys } from "../../../redis/keys.ts";
-import type { Channel, Notification } from "../../../schema/subscription.ts";
+import type { Channel } from "../../../schema/subscription.ts";
 import { parseJson } from "../../../util/parse-json.ts";
+import type { Composed } from "../composed.ts";
 import type { HttpPost } from "./outcome.ts";
 
 const TTL_SECONDS = 86_400;
@@ -43,14 +44,14 @@ export class WebPush {
 
   async call(
     { url, keys: browser }: Extract<Channel, { kind: "web_push" }>,
-    message: Notification,
+    { notification, buttons }: Composed,
   ): Promise<HttpPost> {
     // Both are loaded when the first browser is notified: most brokers notify none.
     const [{ encrypt }, { SignJWT, importJWK }] = await Promise.all([import("http_ece"), import("jose")]);
     const vapid = await this.#vapid();
     const privateKey = createECDH("prime256v1");
     privateKey.generateKeys();
-    const text = JSON.stringify({ ...message, text: message.text.slice(0, MAX_TEXT) });
+    const text = JSON.stringify({ ...notification, text: notification.text.slice(0, MAX_TEXT), buttons });
     const body = encrypt(Buffer.from(text), {
       version: "aes128gcm",
       privateKey,
@@ -67,7 +68,7 @@ export class WebPush {
       "content-type": "application/octet-stream",
       "content-encoding": "aes128gcm",
       ttl: String(TTL_SECONDS),
-      urgency: message.type.startsWith("question") ? "high" : "normal",
+      urgency: notification.type.startsWith("question") ? "high" : "normal",
       authorization: `vapid t=${token}, k=${toPublicKey(vapid)}`,
     };
     return { url, headers, body };

@@ -1,0 +1,146 @@
+/**
+ * The page of an answer link. The secret is what follows `#`, which no browser sends to a server by itself: the page posts it.
+ * Limit: it shows and answers one question, with plain elements and nothing of the console, so that it is small on a phone.
+ */
+import type { LinkQuestion } from "../../schema/link.ts";
+
+const token = location.hash.slice(1);
+const main = document.querySelector("main") ?? document.body;
+
+type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly detail: string };
+
+/** The broker of this page made the body, so its shape is known. */
+async function post<T>(path: string, body: Record<string, unknown>): Promise<Answer<T>> {
+  try {
+    const response = await fetch(`v1/links/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token, ...body }),
+    });
+    if (!response.ok) return { ok: false, detail: detailOf(await response.json()) };
+    const answer: T = await response.json();
+    return { ok: true, body: answer };
+  } catch {
+    return { ok: false, detail: "The broker does not answer. Try again." };
+  }
+}
+
+function detailOf(body: unknown): string {
+  const { detail, recovery } = Object(body);
+  return [detail, recovery].filter((text) => typeof text === "string").join(" ") || "The broker refused it.";
+}
+
+function element<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  text = "",
+  className = "",
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (className !== "") made.className = className;
+  return made;
+}
+
+function signIn(text: string): HTMLElement {
+  const line = element("p");
+  const link = element("a", text);
+  link.href = "./";
+  line.append(link);
+  return line;
+}
+
+function showFailure(detail: string): void {
+  main.replaceChildren(
+    element("h1", "This link answers nothing"),
+    element("p", detail, "failed"),
+    signIn("Open the console"),
+  );
+}
+
+type Request = LinkQuestion["interrupt"]["requests"][number];
+
+function requestSection({ message, action, options }: Request): HTMLElement {
+  const section = element("section");
+  for (const part of message.parts) {
+    const text = "text" in part && typeof part.text === "string" ? part.text : JSON.stringify(part, null, 2);
+    section.append(element("p", text, "words"));
+  }
+  if (action) {
+    section.append(element("p", `It wants to do: ${action.name}`, "words"));
+    section.append(element("pre", JSON.stringify(action.arguments ?? {}, null, 2)));
+  }
+  if (options && !action) section.append(element("p", `Choices: ${options.map(String).join(", ")}`, "dim"));
+  return section;
+}
+
+function show(question: LinkQuestion): void {
+  const { agent, person, interrupt, task_preview, answer } = question;
+  document.title = `${agent} asks · Errand`;
+  const until = new Date(interrupt.expires_at).toLocaleString();
+  main.replaceChildren(
+    element("h1", `${agent} asks`),
+    element("p", task_preview, "dim words"),
+    ...interrupt.requests.map(requestSection),
+    element("p", `Whoever has this link answers as ${person}. Do not pass it on.`, "warning"),
+    element("p", `Open until ${until}, or until somebody answers.`, "dim"),
+    ...controls(question, answer),
+  );
+}
+
+function controls({ agent, interrupt }: LinkQuestion, answer: LinkQuestion["answer"]): HTMLElement[] {
+  if (answer === "sign_in") return [signIn("Sign in to answer it")];
+  const words = element("textarea");
+  words.maxLength = 10_000;
+  const [only] = interrupt.requests;
+  const options = only?.options ?? [];
+  const choices = element("div", "", "choices");
+  const outcome = element("p");
+  const press = (
+    label: string,
+    className: string,
+    done: string,
+    body: () => Record<string, unknown> | null,
+  ) => {
+    const button = element("button", label, className);
+    button.type = "button";
+    button.addEventListener("click", async () => {
+      const given = body();
+      if (given === null) return words.focus();
+      for (const one of choices.querySelectorAll("button")) one.disabled = true;
+      const sent = await post("answer", given);
+      if (sent.ok) {
+        main.replaceChildren(
+          element("h1", done),
+          element("p", `${agent} goes on. This link answers nothing more.`),
+        );
+        return;
+      }
+      for (const one of choices.querySelectorAll("button")) one.disabled = false;
+      outcome.className = "failed";
+      outcome.textContent = sent.detail;
+    });
+    choices.append(button);
+  };
+  if (answer === "text" && options.length > 0) {
+    for (const option of options.map(String)) press(option, "", `Sent: ${option}`, () => ({ text: option }));
+    return [choices, outcome];
+  }
+  const label = element(
+    "label",
+    answer === "decision" ? "A comment for the agent, if you like" : "Your answer",
+  );
+  label.append(words);
+  if (answer === "decision") {
+    const comment = () => (words.value.trim() === "" ? {} : { text: words.value });
+    press("Approve", "approve", "Approved", () => ({ decision: "approve", ...comment() }));
+    press("Deny", "deny", "Denied", () => ({ decision: "deny", ...comment() }));
+  } else press("Send", "approve", "Sent", () => (words.value.trim() === "" ? null : { text: words.value }));
+  return [label, choices, outcome];
+}
+
+async function start(): Promise<void> {
+  const found = await post<LinkQuestion>("question", {});
+  if (found.ok) show(found.body);
+  else showFailure(found.detail);
+}
+void start();

@@ -1,0 +1,29 @@
+/** What a link may answer, and what exactly it is bound to. Limit: never a credential, a secret, or a change of arguments. */
+import { createHash } from "node:crypto";
+import { choicesOf, isDecidable, offersDenial } from "../../schema/answer-rules.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { isDecision } from "../../schema/interrupt.ts";
+import type { LinkQuestion } from "../../schema/link.ts";
+import { sortedJson } from "../../schema/sorted-json.ts";
+
+type Question = Pick<Interrupt, "id" | "kind" | "requests">;
+
+/** How it can be answered by a link. */
+export function linkAnswerOf({ kind, requests }: Question): LinkQuestion["answer"] {
+  if (kind !== "input" || requests.length === 0) return "sign_in";
+  if (requests.every((one) => isDecidable(kind, one) && offersDenial(kind, one) && hasOnlyDecisions(one)))
+    return "decision";
+  const [only, second] = requests;
+  // A schema asks for data, which may be secret.
+  if (!only || second || only.schema !== undefined || only.action !== undefined) return "sign_in";
+  return choicesOf(only).every((choice) => typeof choice === "string") ? "text" : "sign_in";
+}
+
+const hasOnlyDecisions = (request: Question["requests"][number]): boolean =>
+  choicesOf(request).every(isDecision);
+
+/** Of everything that is asked: a link is valid for exactly this. */
+export const digestOf = ({ id, kind, requests }: Question): string =>
+  createHash("sha256")
+    .update(sortedJson([id, kind, requests]))
+    .digest("base64url");

@@ -1,0 +1,76 @@
+/**
+ * The secrets of answer links. A secret is derived from a key of the broker and from what the link is for, so each try of a
+ * notification has the same link, and no job, list or log holds one. Only its hash is stored, with what it is for.
+ */
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import * as z from "zod";
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
+import { channelKindSchema } from "../../schema/notice.ts";
+import { parseJson } from "../../util/parse-json.ts";
+
+const linkSchema = z.object({
+  /** In whose name it answers. */
+  person: z.string(),
+  subscription: z.string(),
+  channel: channelKindSchema,
+  delegation: z.string(),
+  question: z.string(),
+  digest: z.string(),
+  /** What it may do: everything that the page offers, or only this one decision. */
+  may: z.enum(["answer", "deny", "approve"]),
+  /** When it was used, ms. */
+  used_at: z.number().optional(),
+});
+export type Link = z.infer<typeof linkSchema>;
+
+const hashOf = (token: string): string => createHash("sha256").update(token).digest("base64url");
+
+export class LinkStore {
+  readonly #redis: Redis;
+  #key: Promise<string> | null = null;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  /** Its secret. The link ends at `expires_at`, ms. */
+  async mint(link: Link, expires_at: number): Promise<string> {
+    const json = JSON.stringify(link);
+    const token = `lnk_${createHmac("sha256", await this.#brokerKey())
+      .update(json)
+      .digest("base64url")}`;
+    await this.#redis.set(keys.link(hashOf(token)), json, "PXAT", Math.ceil(expires_at), "NX");
+    return token;
+  }
+
+  async find(token: string): Promise<Link | null> {
+    const json = await this.#redis.get(keys.link(hashOf(token)));
+    return json === null ? null : (linkSchema.safeParse(parseJson(json)).data ?? null);
+  }
+
+  /** From now on it is known, and answers nothing. */
+  async markUsed(token: string, link: Link, at: number): Promise<void> {
+    await this.#redis.set(
+      keys.link(hashOf(token)),
+      JSON.stringify({ ...link, used_at: at }),
+      "KEEPTTL",
+      "XX",
+    );
+  }
+
+  #brokerKey(): Promise<string> {
+    this.#key ??= this.#findKey().catch((error: unknown) => {
+      this.#key = null;
+      throw error;
+    });
+    return this.#key;
+  }
+
+  async #findKey(): Promise<string> {
+    await this.#redis.set(keys.linkKey, randomBytes(32).toString("base64url"), "NX");
+    const key = await this.#redis.get(keys.linkKey);
+    if (key === null) throw new Error("the key of links was not stored");
+    return key;
+  }
+}

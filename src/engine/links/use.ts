@@ -1,0 +1,129 @@
+/**
+ * Shows and answers the question of a link, in the name of the person that was notified. A link that is used, expired,
+ * revoked or unknown, and one whose question is closed or another by now, are all refused in the same words; the audit log
+ * knows the difference. Limit: an unknown secret is counted and logged, because nobody is known to have used it.
+ */
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { AnswerInput, AnswerRequest, Decision } from "../../schema/interrupt.ts";
+import type { LinkQuestion } from "../../schema/link.ts";
+import { type Principal, toPrincipal } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { openInterrupt, toDelegation } from "../delegations/parse.ts";
+import { type Answers, answer } from "../questions/answer.ts";
+import { audit } from "../upkeep/audit.ts";
+import { digestOf, linkAnswerOf } from "./fitting.ts";
+import type { Link } from "./store.ts";
+
+type Needs = Answers & Pick<Broker, "agents" | "links" | "metrics" | "subscriptions" | "tokens">;
+
+interface Opened {
+  readonly link: Link;
+  readonly principal: Principal;
+  readonly record: StoredDelegation;
+  readonly interrupt: Interrupt;
+}
+
+export async function linkQuestion(broker: Needs, token: string): Promise<LinkQuestion> {
+  const { principal, record, interrupt } = await open(broker, token);
+  return {
+    person: principal.text,
+    agent: record.get("target"),
+    delegation_id: record.id,
+    task_preview: toDelegation(record).task_preview,
+    interrupt,
+    answer: linkAnswerOf(interrupt),
+  };
+}
+
+export interface LinkAnswer {
+  readonly decision?: Decision | undefined;
+  readonly text?: string | undefined;
+}
+
+/** Returns the id of the delegation. */
+export async function answerByLink(broker: Needs, token: string, given: LinkAnswer): Promise<string> {
+  const { link, principal, record, interrupt } = await open(broker, token);
+  const way = linkAnswerOf(interrupt);
+  const fits =
+    way === "decision" ? given.decision !== undefined : way === "text" && given.decision === undefined;
+  if (!fits || (link.may !== "answer" && given.decision !== link.may)) throw doesNotFit(way);
+  const request = toRequest(interrupt, given);
+  const now = await broker.subscriptions.store.now();
+  // A repeat of the same request, for example after a lost answer, does nothing more.
+  await answer(broker, principal, record.id, request, { via: "link", key: `${token.slice(-22)}` });
+  await broker.links.markUsed(token, link, now);
+  broker.metrics.links.inc({ outcome: "answered" });
+  const { decision } = given;
+  await audit(broker, principal, "link.answer", record.id, {
+    ...detailsOf(link),
+    ...(decision !== undefined && { decision }),
+  });
+  return record.id;
+}
+
+const detailsOf = ({ subscription, channel, question, may }: Link) => ({
+  ...{ interrupt_id: question, subscription, channel },
+  ...(may !== "answer" && { button: may }),
+});
+
+const doesNotFit = (way: LinkQuestion["answer"]): ErrandError =>
+  new ErrandError("forbidden", "The link may not answer the question in this way.", {
+    recovery:
+      way === "sign_in"
+        ? "Sign in to answer it."
+        : way === "decision"
+          ? "Send the decision approve or deny."
+          : "Send the answer as text.",
+  });
+
+function toRequest({ id, requests }: Interrupt, { decision, text }: LinkAnswer): AnswerRequest {
+  const input: AnswerInput = {
+    ...(decision !== undefined && { decision }),
+    ...(text !== undefined && { text }),
+  };
+  if (requests.length === 1) return { interrupt_id: id, ...input };
+  return {
+    interrupt_id: id,
+    answers: Object.fromEntries(requests.map(({ request_id }) => [request_id, input])),
+  };
+}
+
+async function open(broker: Needs, token: string): Promise<Opened> {
+  const link = await broker.links.find(token);
+  if (!link) {
+    broker.metrics.links.inc({ outcome: "unknown" });
+    broker.log.warn("an unknown link was used");
+    throw refused();
+  }
+  const principal = toPrincipal(link.person);
+  const found = await check(broker, link);
+  if (typeof found !== "string") return { link, principal, ...found };
+  broker.metrics.links.inc({ outcome: "refused" });
+  await audit(broker, principal, "link.refuse", link.delegation, { ...detailsOf(link), reason: found });
+  throw refused();
+}
+
+/** Why it answers nothing any more, or its question. */
+async function check(broker: Needs, link: Link): Promise<string | Pick<Opened, "record" | "interrupt">> {
+  if (link.used_at !== undefined) return "it was used";
+  const subscription = await broker.subscriptions.store.find(link.subscription);
+  if (subscription?.owner !== link.person) return "its subscription was deleted";
+  const { token } = subscription;
+  if (token !== "" && !(await broker.tokens.isValid(token))) return "its person has no valid token";
+  const record = await readRecord(broker.redis, broker.shards, link.delegation);
+  if (!record || openInterrupt(record)?.id !== link.question) return "its question is closed";
+  // Not from the cache: the operator may have closed this way just now.
+  const agent = await broker.agents.read(record.get("target"));
+  if (agent?.spec.notify.links !== "answer") return "the agent requires a sign-in";
+  const { interrupt } = toDelegation(record);
+  if (!interrupt || digestOf(interrupt) !== link.digest) return "its question is another";
+  return { record, interrupt };
+}
+
+const refused = (): ErrandError =>
+  new ErrandError("not_found", "The link is used, expired or unknown, or its question is closed.", {
+    recovery: "Sign in to see what is still open.",
+  });

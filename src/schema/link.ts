@@ -1,0 +1,56 @@
+/**
+ * Answer links: a question's page for the person that a notification went to. Limit: whoever has a link acts as that person,
+ * on this one question.
+ */
+import * as z from "zod";
+import { interruptSchema } from "./delegation.ts";
+import { decisionSchema } from "./interrupt.ts";
+import { agentNameSchema, delegationIdSchema, principalSchema } from "./values.ts";
+
+export const LINK_TOKEN = /^lnk_[A-Za-z0-9_-]{43}$/;
+/** The secret of a link: what follows `#` in its URL. */
+const linkTokenSchema = z.string().regex(LINK_TOKEN, "not the secret of a link");
+
+/** To see the question of a link. */
+export const linkQuestionRequestSchema = z.strictObject({
+  /** What follows `#` in the link. */
+  token: linkTokenSchema,
+});
+
+/** To answer the question of a link. */
+export const linkAnswerRequestSchema = z
+  .strictObject({
+    /** What follows `#` in the link. */
+    token: linkTokenSchema,
+    /** Yes or no, for every request of the question. */
+    decision: decisionSchema.optional(),
+    /** The answer in words, one of the question's options, or a comment beside a decision; up to 10,000 characters. */
+    text: z.string().min(1).max(10_000).optional(),
+  })
+  .refine(({ decision, text }) => decision !== undefined || text !== undefined, {
+    error: "decision or text must be given",
+    path: ["decision"],
+  });
+
+/** What the page of a link shows. */
+export const linkQuestionSchema = z.strictObject({
+  /** In whose name it is answered. */
+  person: principalSchema,
+  /** Who asks. */
+  agent: agentNameSchema,
+  /** The delegation. */
+  delegation_id: delegationIdSchema,
+  /** The first 100 bytes of the task. */
+  task_preview: z.string(),
+  /** The question, whole. */
+  interrupt: interruptSchema,
+  /** How it can be answered here: by a decision, by one of its options or free text, or only after a sign-in. */
+  answer: z.enum(["decision", "text", "sign_in"]),
+});
+export type LinkQuestion = z.infer<typeof linkQuestionSchema>;
+
+/** The question of the link is answered. */
+export const linkAnsweredSchema = z.strictObject({
+  /** The delegation, which its agent continues. */
+  delegation_id: delegationIdSchema,
+});

@@ -1,0 +1,76 @@
+/** The page of an answer link, on a phone: what it shows, what a press does, and what it says when the link is dead. */
+import { describe, expect, test } from "vitest";
+import { openTab, SKIP } from "../support/browser.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { bodies, startSubscribed } from "../support/subscribed.ts";
+import { until } from "../support/until.ts";
+
+const PHONE = { viewport: { width: 390, height: 740 }, hasTouch: true, isMobile: true } as const;
+/** A refused link is answered with 404, which the browser's log shows. */
+const DEAD = /404/;
+
+async function setup() {
+  const started = await startSubscribed({ publicUrl: "https://errand.example" });
+  const { ann, alice, api, subscribe, tick, url } = started;
+  const { url: hook, received } = await startReceiver();
+  await subscribe(ann, { events: ["question"], deliver: [{ kind: "webhook", url: hook }] });
+  await tick();
+  const ask = async (question: Record<string, unknown>) => {
+    const { body } = await alice.delegate("scout", { task: "Clean up the database" });
+    const [lease] = (await api.lease("scout")).body.leases;
+    await api.interrupt(lease.lease_id, question);
+    const before = received.length;
+    await tick();
+    await until(() => received.length > before);
+    const link = new URL(String(bodies(received).at(-1)?.link));
+    return { id: String(body.id), link: `${url}${link.pathname}${link.hash}` };
+  };
+  return { ...started, ask };
+}
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("it shows the whole action, says whose name it is, and approves once", async () => {
+    const { api, ask } = await setup();
+    const table = `users_${"x".repeat(500)}`;
+    const { id, link } = await ask({
+      text: "Drop <b>it</b>?",
+      action: { name: "drop", arguments: { table } },
+    });
+    const { page, context } = await openTab(link, { ...PHONE, expected: DEAD });
+    await page.getByRole("heading", { name: "scout asks" }).waitFor();
+    const text = await page.locator("main").innerText();
+    for (const part of ["Clean up the database", "Drop <b>it</b>?", "drop", table, "as approver:ann"])
+      expect(text).toContain(part);
+    // Nothing is wider than the phone.
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    const buttons = page.getByRole("button");
+    for (const box of await Promise.all((await buttons.all()).map((one) => one.boundingBox())))
+      expect(box?.height ?? 0).toBeGreaterThanOrEqual(44);
+    expect((await api.get(id)).body.state).toBe("input_required");
+    await page.getByLabel("A comment for the agent").fill("but keep a copy");
+    await page.getByRole("button", { name: "Approve" }).tap();
+    await page.getByRole("heading", { name: "Approved" }).waitFor();
+    expect((await api.get(id)).body.state).toBe("submitted");
+    const again = await context.newPage();
+    await again.goto(link);
+    await again.getByRole("heading", { name: "This link answers nothing" }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "This link answers nothing" }).waitFor();
+  });
+
+  test("options are buttons, and a free answer is a text", async () => {
+    const { api, ask } = await setup();
+    const choice = await ask({ text: "Which?", options: ["red", "blue"] });
+    const { page } = await openTab(choice.link, PHONE);
+    await page.getByRole("button", { name: "blue" }).tap();
+    await page.getByRole("heading", { name: "Sent: blue" }).waitFor();
+    await api.lease("scout");
+    const free = await ask({ text: "What now?" });
+    const { page: other } = await openTab(free.link, PHONE);
+    await other.getByLabel("Your answer").fill("Wait.");
+    await other.getByRole("button", { name: "Send" }).tap();
+    await other.getByRole("heading", { name: "Sent" }).waitFor();
+    const { events } = (await api.events(free.id)).body;
+    expect(events.at(-1)).toMatchObject({ status: "answered", via: "link", answer_preview: "Wait." });
+  });
+});
