@@ -6,6 +6,7 @@ import { environmentFetch } from "../../client/environment-fetch.ts";
 import { EVENT_TYPES, type EventType } from "../../schema/event.ts";
 import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { Desktop } from "../desktop.ts";
 import { usageError } from "../failure.ts";
 import { agentName, DELEGATION, delegationId, separated } from "../input/arguments.ts";
 import { asSent, eventLine, nodeLine } from "../show/event-line.ts";
@@ -13,7 +14,7 @@ import { note, oneLine, painter, print, printJson } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
 import { interruptible } from "../signals.ts";
-import { watchQuestions } from "../watch-questions.ts";
+import { type WatchedEvent, watchQuestions } from "../watch-questions.ts";
 
 interface WatchOptions extends GlobalOptions {
   readonly target?: string;
@@ -21,6 +22,7 @@ interface WatchOptions extends GlobalOptions {
   readonly context?: string;
   readonly types?: EventType[];
   readonly questions?: boolean;
+  readonly notify?: boolean;
   readonly tree?: boolean;
   readonly after?: string;
   readonly wide?: boolean;
@@ -52,6 +54,10 @@ export function addWatch(program: Command, { host }: Cli): void {
     )
     .option("--questions", "only questions: those that are open now, then each at the moment it is asked")
     .option(
+      "--notify",
+      "also show each question on this machine's desktop: the agent's name and that it asks; without a desktop ring the bell",
+    )
+    .option(
       "--tree",
       "the delegation and everything delegated under it: agents and states; the id is that of the root",
     )
@@ -65,6 +71,7 @@ export function addWatch(program: Command, { host }: Cli): void {
         "errand watch dlg_…",
         "errand watch --tree dlg_…",
         "errand watch --target scout --json",
+        "errand watch --questions --notify",
         "errand watch --questions --json | while read -r _; do printf '\\a'; done",
       ),
     )
@@ -78,6 +85,7 @@ export function addWatch(program: Command, { host }: Cli): void {
       if (options.tree && (id === undefined || questions)) {
         throw usageError("--tree goes with the id of a root, and without --questions");
       }
+      if (options.tree && options.notify) throw usageError("give either --tree or --notify");
       const connection = await connect(host, options);
       let isNoted = false;
       const onRetry = () => {
@@ -110,13 +118,25 @@ export function addWatch(program: Command, { host }: Cli): void {
         const events = questions
           ? watchQuestions(delegator, what, { after, signal })
           : delegator.watch(what, { after, signal });
+        const desktop = options.notify ? new Desktop(host, { quiet: json === true }) : undefined;
         for await (const event of events) {
+          const asking = desktop && askingAgent(event);
+          if (asking !== undefined) desktop?.asks(asking);
           if (json) await printJson(host, asSent(event));
           else if (questions && event.type === "RESET") await note(host, LOST);
           else await print(host, eventLine(event, paint, width));
         }
+        await desktop?.shown();
       });
     });
+}
+
+/** The agent, if the event shows a question. */
+function askingAgent(event: WatchedEvent): string | undefined {
+  if (event.type === "RESET") return undefined;
+  if (event.type === "DELEGATION_SNAPSHOT")
+    return event.delegation.interrupt ? event.delegation.target : undefined;
+  return "interrupt" in event ? event.target : undefined;
 }
 
 /** The first line, because nothing may happen for a long time. */
