@@ -8,9 +8,10 @@ import { isTerminal } from "../../src/schema/delegation.ts";
 import type { ShortAnswer } from "../support/keep-alive-client.ts";
 import { isCounted } from "./budgets.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
-import type { AskedQuestion, Held, Item, QuestionShape, Refusal, ReplyKind } from "./item.ts";
+import type { AskedQuestion, Held, Item, ModelRule, QuestionShape, Refusal, ReplyKind } from "./item.ts";
 import { count, type Model } from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
+import { ruledBy } from "./rules.ts";
 import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
 
 export const who = fc.oneof(
@@ -209,8 +210,9 @@ const interrupt = step<{
     const isHeld = !lost && item.open !== null;
     // By its body, because the key of an unnamed one depends on the answers before.
     const repeated = first?.answer && first.body === text ? first : undefined;
-    // A failed attempt may leave a held question unanswered.
-    const known = item.questions.find((one) => one.key === key && one.answer !== null) ?? repeated;
+    const takesRules = kind === "input" && shape === "approval" && !model.agent(item.target).person;
+    const ruled = ruledBy(takesRules ? model.rules : [], item, model.now);
+    const known = knownOf(item, key, ruled) ?? repeated;
     const other: Refusal | null = isHeld && !isRepeat && !known ? { code: "wrong_state" } : null;
     const refusal = lost?.reason === "interrupted" && isRepeat ? null : (lost ?? other);
     judge(answer, refusal);
@@ -229,7 +231,12 @@ const interrupt = step<{
       count(model.made, "again with the answer");
       expect(answer.body.interrupt_id).toBe(known.id);
       expect(Object.keys(answer.body.answers)).toEqual(known.requests);
+      if (known.ruled) count(model.made, "again with the answer of a rule");
       model.extend(item);
+    } else if (!lost && ruled.rules.length > 0) {
+      const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
+      expect("answers" in answer.body).toBe(hold);
+      await answeredByRule(real, model, held, question, hold, ruled.rules);
     } else if (!lost) {
       const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
       expect("held_until" in answer.body).toBe(hold);
@@ -238,6 +245,48 @@ const interrupt = step<{
     await real.check(item, model);
   },
 });
+
+/**
+ * The question as it was answered before. A failed attempt may leave a held one unanswered. What a person answered counts
+ * first; then what a rule denied; what a rule approved counts as long as no denial applies or may.
+ */
+function knownOf(item: Item, key: string, ruled: ReturnType<typeof ruledBy>): AskedQuestion | undefined {
+  const same = item.questions.filter((one) => one.key === key && one.answer !== null);
+  const by = (decision: AskedQuestion["ruled"]) => same.findLast((one) => one.ruled === decision);
+  const denied = ruled.hadAny ? by("deny") : undefined;
+  const approved =
+    ruled.hadAny && ruled.kind !== "deny" && ruled.kind !== "person" ? by("approve") : undefined;
+  return same.find((one) => one.ruled === undefined) ?? denied ?? approved;
+}
+
+/** One of these rules answers at once: the question is asked and answered in one step. */
+async function answeredByRule(
+  real: Real,
+  model: Model,
+  { item, fence }: Held,
+  asked: Omit<AskedQuestion, "requests" | "answer">,
+  hold: boolean,
+  rules: readonly ModelRule[],
+): Promise<void> {
+  const { body } = await real.call(1, "operator", "GET", `/v1/delegations/${item.id}`);
+  const { metadata } = body.history.at(-1);
+  const rule = rules.find(({ id }) => id === metadata.rule);
+  if (!rule) throw new Error(`no rule that answers: ${JSON.stringify(metadata)}`);
+  expect([metadata.decision, metadata.by]).toEqual([rule.decision, rule.by]);
+  rule.uses += 1;
+  count(model.made, rule.decision === "approve" ? "approved by a rule" : "denied by a rule");
+  // As a person's answer would be, of which theirs is then a repeat.
+  const text = JSON.stringify({ interrupt_id: asked.id, decision: rule.decision });
+  const answer = { text, by: rule.by, key: null };
+  const question: AskedQuestion = { ...asked, requests: ["r3"], answer, ruled: rule.decision };
+  model.move(hold ? "hold" : "interrupt", item, { to: "input_required" });
+  item.questions.push(question);
+  item.asked.set(fence, question);
+  model.move(hold ? "hand_over" : "answer", item);
+  // It asks again for the answer.
+  if (hold) model.extend(item);
+  item.history += 2;
+}
 
 /** The agent has the work again with the answer to its last question. */
 const hasAnswer = (held: Held): boolean =>

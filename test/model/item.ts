@@ -5,6 +5,7 @@
 import type { State } from "../../src/schema/delegation.ts";
 import type { ErrorCode } from "../../src/schema/errors.ts";
 import type { LeaseLostReason } from "../../src/schema/lease.ts";
+import type { RuleShape } from "./rules.ts";
 
 export interface Refusal {
   readonly code: ErrorCode;
@@ -20,6 +21,20 @@ export interface ModelAgent {
   /** Of the turns of delegators; 1 if absent. */
   readonly weights: Readonly<Record<string, number>>;
   paused: boolean;
+  /** It takes answers only from people. */
+  person: boolean;
+}
+
+export interface ModelRule {
+  readonly id: string;
+  readonly agent: string;
+  readonly by: string;
+  readonly shape: RuleShape;
+  readonly decision: "approve" | "deny";
+  readonly expiresAt: number | null;
+  readonly maxUses: number | null;
+  uses: number;
+  revoked: boolean;
 }
 
 export interface ModelBudget {
@@ -56,6 +71,8 @@ export interface AskedQuestion {
   readonly body: string;
   /** The request body that answered it, who sent it, and its request key; null: it is open. */
   answer: { readonly text: string; readonly by: string; readonly key: string | null } | null;
+  /** What a rule decided, if one answered it. */
+  readonly ruled?: "approve" | "deny";
 }
 
 export interface ModelPush {

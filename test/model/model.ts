@@ -7,7 +7,7 @@ import { ASKED, MOVES, type Move, type MoveName } from "../../src/lifecycle/stat
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { budgetQuestion, dropped, dueOfBudget, isStopped, judgeBudget, noted, reclaimed } from "./budgets.ts";
-import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
+import type { Held, Item, ModelAgent, ModelRule, Refusal, Submitted } from "./item.ts";
 import { Turns } from "./turns.ts";
 
 /** Seconds. Time moves in whole units; durations are `n × UNIT + THIRD`. */
@@ -37,6 +37,7 @@ export class Model {
   readonly startedAt: number;
   readonly agents: readonly ModelAgent[];
   readonly items: Item[] = [];
+  readonly rules: ModelRule[] = [];
   /** When the broker was away, oldest first. */
   readonly outages: { readonly from: number; readonly to: number }[] = [];
   /** Every lease ever granted. */

@@ -28,7 +28,8 @@ const DAY_MS = 86_400_000;
 /** Of the agent that gets most of the work. */
 const WEIGHTS = { "caller:alice": 3 };
 
-const spec = ({ maxWorking, maxWaiting, serial, weights }: ModelAgent) => ({
+const spec = ({ maxWorking, maxWaiting, serial, weights, person }: ModelAgent) => ({
+  approvals: person ? "person" : "any",
   delegator_weights: weights,
   serial_by: serial ? "context" : null,
   limits: {
@@ -99,6 +100,7 @@ export class Real {
       serial: true,
       weights: at === 0 ? WEIGHTS : {},
       paused: false,
+      person: false,
     }));
     for (const agent of agents) {
       await this.set(agent);

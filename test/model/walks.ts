@@ -10,6 +10,7 @@ import { awaitSteps } from "./await-steps.ts";
 import { delegations, delegatorSteps } from "./delegator-steps.ts";
 import { pushSteps } from "./push-steps.ts";
 import { Real } from "./real.ts";
+import { checkRule, ruleSteps } from "./rule-steps.ts";
 import { spendSteps } from "./spend-steps.ts";
 import { timeSteps } from "./time-steps.ts";
 
@@ -55,6 +56,11 @@ const EVERYWHERE = [
   "replied again",
   "made again",
   "joined late",
+  "approval_required",
+  "approved by a rule",
+  "denied by a rule",
+  "again with the answer of a rule",
+  "revoked a rule",
 ];
 // Ten times what they take on a quiet machine.
 export const patienceMs = (runs: number): number => 180_000 + runs * 4_000;
@@ -69,6 +75,7 @@ export async function walks(runs: number): Promise<void> {
     ...timeSteps,
     ...pushSteps,
     ...spendSteps,
+    ...ruleSteps,
   ].flatMap(([often, one]) => Array.from({ length: often }, () => one));
   // Starts with work, because a walk without any soon ends.
   const starts = fc.array(fc.oneof(delegations, leases), { minLength: 4, maxLength: STARTS });
@@ -81,6 +88,7 @@ export async function walks(runs: number): Promise<void> {
     const model = await real.begin();
     await fc.asyncModelRun(() => ({ model: { model }, real }), start);
     await fc.asyncModelRun(() => ({ model: { model }, real }), commands);
+    for (const rule of model.rules) await checkRule(model, real, rule);
     await real.end(model);
   });
   const walkOn = (numRuns: number) =>

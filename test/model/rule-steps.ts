@@ -1,0 +1,115 @@
+/** The steps with rules: to create and revoke them, and to say whether an agent takes any. */
+import * as fc from "fast-check";
+import { expect } from "vitest";
+import { agentIndex, nameOf, rarely, span, via } from "./delegator-steps.ts";
+import type { ModelRule, Refusal } from "./item.ts";
+import { count, type Model } from "./model.ts";
+import { judge, type Real } from "./real.ts";
+import { RULE_SHAPES, type RuleShape, stateOf } from "./rules.ts";
+import { type Step, step } from "./step.ts";
+
+interface Create {
+  readonly via: number;
+  readonly agent: number;
+  readonly by: string;
+  readonly shape: RuleShape;
+  readonly decision: "approve" | "deny";
+  readonly seconds: number | undefined;
+  readonly uses: number | undefined;
+}
+
+const create = step<Create>({
+  name: "create rule",
+  async run(model, real, { via, agent: index, by, shape, decision, seconds, uses }) {
+    const agent = nameOf(model, index);
+    const [says] = RULE_SHAPES[shape];
+    const body = { ...says, agent, decision, for_seconds: seconds, max_uses: uses };
+    const answer = await real.call(via, by, "POST", "/v1/rules", body);
+    const refusal: Refusal | null = model.agent(agent).person ? { code: "approval_required" } : null;
+    judge(answer, refusal, 201);
+    if (refusal) return;
+    const expiresAt = seconds === undefined ? null : model.now + seconds;
+    const { id } = answer.body;
+    model.rules.push({
+      id,
+      agent,
+      by,
+      shape,
+      decision,
+      expiresAt,
+      maxUses: uses ?? null,
+      uses: 0,
+      revoked: false,
+    });
+  },
+});
+
+const revoke = step<{ via: number; n: number; by: string }>({
+  name: "revoke rule",
+  check: (model) => model.rules.length > 0,
+  async run(model, real, { via, n, by: who }) {
+    const rule = model.rules[model.rules.length - 1 - (n % model.rules.length)];
+    if (!rule) throw new RangeError("no rule");
+    const by = who === "creator" ? rule.by : who;
+    const isOwn = by === "operator" || by === rule.by;
+    const refusal: Refusal | null = isOwn
+      ? null
+      : { code: by === "approver:ann" ? "forbidden" : "not_found" };
+    judge(await real.call(via, by, "DELETE", `/v1/rules/${rule.id}`), refusal, 204);
+    if (!refusal && stateOf(rule, model.now) === "active") count(model.made, "revoked a rule");
+    if (!refusal) rule.revoked = true;
+    await checkRule(model, real, rule);
+  },
+});
+
+const approvals = step<{ agent: number; person: boolean }>({
+  name: "approvals",
+  async run(model, real, { agent, person }) {
+    const found = model.agent(nameOf(model, agent));
+    found.person = person;
+    await real.set(found);
+  },
+});
+
+export async function checkRule(model: Model, real: Real, rule: ModelRule): Promise<void> {
+  const { body } = await real.call(0, "operator", "GET", `/v1/rules/${rule.id}`);
+  expect([body.id, body.uses, body.state]).toEqual([rule.id, rule.uses, stateOf(rule, model.now)]);
+}
+
+/** The steps, each with its weight. */
+export const ruleSteps: readonly [number, fc.Arbitrary<Step>][] = [
+  [
+    4,
+    fc
+      .record({
+        via,
+        agent: agentIndex,
+        by: fc.constantFrom("caller:alice", "caller:alice", "approver:ann", "operator", "caller:bob"),
+        shape: fc.constantFrom<RuleShape[]>(
+          "exact",
+          "exact",
+          "any",
+          "any",
+          "other",
+          "less",
+          "missing",
+          "path",
+        ),
+        decision: fc.constantFrom("approve", "approve", "approve", "deny"),
+        seconds: rarely(span(2)),
+        uses: rarely(fc.constantFrom(1, 2)),
+      })
+      .map(create),
+  ],
+  [
+    2,
+    fc
+      .record({
+        via,
+        n: fc.nat({ max: 20 }),
+        by: fc.constantFrom("creator", "creator", "operator", "approver:ann", "caller:bob"),
+      })
+      .map(revoke),
+  ],
+  [1, fc.record({ agent: agentIndex, person: fc.constantFrom(true, false, false) }).map(approvals)],
+];
