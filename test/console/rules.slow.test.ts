@@ -1,4 +1,4 @@
-/** Rules in the console: "and the same for 20 min" beside Approve, the list with uses, and Revoke. Needs a build. */
+/** Rules in the console: "Yes, for 20 min" under Approve, the list with uses, and Revoke. Needs a build. */
 import { describe, expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
@@ -30,7 +30,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page } = await openTab(url, { viewport: { width: 1280, height: 800 }, movesClock: true });
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
-    const same = page.getByRole("button", { name: "and the same for 20 min: fs.write" });
+    const same = page.getByRole("button", { name: "Yes, for 20 min the same: fs.write" });
     await same.click();
     await page.getByText("Approved, and the same for 20 min, not sent yet.").waitFor();
     // Taken back, neither is done.
@@ -83,10 +83,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Token").fill(alice.token);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.locator(".question button[name=approve]").nth(2).waitFor();
-    await until(async () => (await page.getByRole("button", { name: "and the same for" }).count()) === 1);
+    await until(async () => (await page.getByRole("button", { name: "Yes, for 20 min" }).count()) === 1);
     await page
       .locator(".question", { hasText: "plain" })
-      .getByRole("button", { name: "and the same for" })
+      .getByRole("button", { name: "Yes, for 20 min" })
       .waitFor();
   });
 });

@@ -28,7 +28,7 @@ const PRINCIPALS = [
   { principal: "viewer:vic", may: [], sees: ["working", "failed"] },
   {
     principal: "approver:ann",
-    may: ["Answer", "Approve", "Both", "Cancel", "Deny", "Send", "Yes, and the same for 20 min"],
+    may: ["Answer", "Approve", "Both", "Cancel", "Deny", "Send", "Yes, for 20 min"],
     sees: ["working", "asking"],
   },
   {
@@ -42,7 +42,7 @@ const PRINCIPALS = [
       "Deny",
       "Erase",
       "Send",
-      "Yes, and the same for 20 min",
+      "Yes, for 20 min",
     ],
     sees: ["working", "asking", "completed"],
   },

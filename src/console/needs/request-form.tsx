@@ -14,7 +14,7 @@ import { CommentField, TextAnswer } from "./answer-text.tsx";
 import { useDraft } from "./drafts.ts";
 import type { Given } from "./given.ts";
 import { choicesOf, type Decision, isDecision, optionText, type Request, readAction } from "./proposal.ts";
-import { SAME } from "./same-again.ts";
+import { SAME_MINUTES } from "./same-again.ts";
 import { answerStart, SchemaForm } from "./schema-form.tsx";
 
 interface Props {
@@ -125,11 +125,16 @@ export function RequestForm({
               {isEditing.value ? DISCARD : "Edit"}
             </button>
           )}
-          {/* The last, so that no other button moves when it goes. */}
+        </div>
+      )}
+      {takesComment && (
+        // Beside each other, so that the card is as high as without the button, and no other one moves.
+        <div>
           {approvesSame && (
             <button
               type="button"
-              aria-label={`${YES_SAME}: ${object}`}
+              style={{ float: "right", margin: "-2px 0 -10px" }}
+              aria-label={`${YES_SAME} the same: ${object}`}
               title="Approves this, and makes a rule that approves this action with these arguments. Agents has the list of rules."
               onClick={() =>
                 approvesSame({
@@ -141,9 +146,9 @@ export function RequestForm({
               {YES_SAME}
             </button>
           )}
+          <CommentField text={text} />
         </div>
       )}
-      {takesComment && <CommentField text={text} />}
       {schema !== undefined && !action && (
         <SchemaForm
           schema={schema}
@@ -168,7 +173,7 @@ const DECISIONS = {
 } as const satisfies Record<Decision, unknown>;
 
 const DISCARD = "Discard changes";
-const YES_SAME = `Yes, ${SAME}`;
+const YES_SAME = `Yes, for ${SAME_MINUTES} min`;
 
 interface DecisionProps {
   readonly decision: Decision;

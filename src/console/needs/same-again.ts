@@ -7,7 +7,7 @@ import type { RuleInput } from "../../schema/rule-request.ts";
 import { agents } from "../data/agents.ts";
 import type { Connection } from "../data/connection.ts";
 
-const SAME_MINUTES = 20;
+export const SAME_MINUTES = 20;
 export const SAME = `and the same for ${SAME_MINUTES} min`;
 /** A rule has at most so many constraints, and bytes as JSON. */
 const MAX_ARGUMENTS = 32;
