@@ -305,6 +305,7 @@ test("a token whose revocation was cut short lets no rule answer", async () => {
   vi.spyOn(gateway.broker.rules, "revokeOfToken").mockRejectedValueOnce(new Error("cut short"));
   expect((await api.call("DELETE", `/v1/tokens/${max.tokenId}`)).status).toBe(500);
   expect((await asked(write())).after.state).toBe("input_required");
+  expect((await api.call("GET", "/v1/rules")).body.rules[0].state).toBe("revoked");
 });
 
 test("the rules of a deleted agent are gone, those for it and its own", async () => {

@@ -41,8 +41,10 @@ export async function createRule(
   // Before the checks: what was created stays created, even if it would be refused by now.
   const earlier = idempotencyKey === undefined ? null : await broker.rules.find(id);
   if (earlier) return { id: requireBody(earlier.rule, body), replayed: true };
-  const { spec } = await broker.agents.get(agent);
-  if (spec.approvals === "person") throw takesNone(agent);
+  // Not from the cache, as where a rule is used.
+  const found = await broker.agents.read(agent);
+  if (!found) throw unknownAgent(agent);
+  if (found.spec.approvals === "person") throw takesNone(agent);
   const token = identity.token_id ?? "";
   const only_these_arguments = request.only_these_arguments ?? request.decision === "approve";
   const doc = { ...rest, agent, only_these_arguments, by: principal.text, token, body };
@@ -53,7 +55,7 @@ export async function createRule(
   };
   switch (await broker.rules.create({ id, doc, scope, ...ends })) {
     case 0:
-      throw new ErrandError("agent_unknown", `There is no agent '${agent}'.`);
+      throw unknownAgent(agent);
     case -1:
       throw new ErrandError("invalid_request", "The rule would have ended already.", {
         details: { issues: [{ path: "expires_at", reason: "must be in the future" }] },
@@ -122,6 +124,9 @@ function requireBody(rule: StoredRule, body: string): string {
     `This Idempotency-Key was used with another body, for ${rule.id}.`,
   );
 }
+
+const unknownAgent = (agent: string): ErrandError =>
+  new ErrandError("agent_unknown", `There is no agent '${agent}'.`);
 
 const takesNone = (agent: string): ErrandError =>
   new ErrandError("approval_required", `Agent '${agent}' takes answers only from people.`, {

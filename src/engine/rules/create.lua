@@ -14,28 +14,33 @@ if ARGV[10] ~= '' then
 end
 if ends and ends <= now then return -1 end
 
--- Makes room: drops those that ended long ago, and beyond the limit the one that ended first.
-local function room(ids, most)
-  local ended, left = {}, #ids
+-- What is dropped to make room: those that ended long ago, and beyond the limit the ones that ended first; nil: there is none.
+local function dropped(ids, most)
+  local ended, some = {}, {}
   for _, one in ipairs(ids) do
-    local scope = string.match(redis.call('HGET', base .. ':rules', one) or '', '^%S+ %S+$')
-    local at = scope and ended_at(base .. ':rules:' .. string.gsub(scope, ' ', ':'), one, now)
+    local place = string.match(redis.call('HGET', base .. ':rules', one) or '', '^%S+ %S+$')
+    local at = place and ended_at(base .. ':rules:' .. string.gsub(place, ' ', ':'), one, now)
     if at then ended[#ended + 1] = { at, one } end
   end
   table.sort(ended, function(a, b) return a[1] < b[1] end)
   for _, one in ipairs(ended) do
-    if left < most and one[1] > now - tonumber(ARGV[14]) then break end
-    left = left - drop_rule(base, one[2])
+    if #ids - #some < most and one[1] > now - tonumber(ARGV[14]) then break end
+    some[#some + 1] = one[2]
   end
-  return left < most
+  return #ids - #some < most and some or nil
 end
 local by, list = ARGV[7], base .. ':list:rules:'
-if not room(redis.call('ZRANGE', list .. 'by:' .. by, 0, -1), tonumber(ARGV[12])) then return -2 end
 local own = {}
 for _, field in ipairs(redis.call('HKEYS', hash)) do
   if string.match(field, '^rul_%w+$') then own[#own + 1] = field end
 end
-if not room(own, tonumber(ARGV[13])) then return -3 end
+local of_principal = dropped(redis.call('ZRANGE', list .. 'by:' .. by, 0, -1), tonumber(ARGV[12]))
+if not of_principal then return -2 end
+local of_agent = dropped(own, tonumber(ARGV[13]))
+if not of_agent then return -3 end
+for _, ids in ipairs({ of_principal, of_agent }) do
+  for _, one in ipairs(ids) do drop_rule(base, one) end
+end
 
 redis.call('HSET', hash, id, ARGV[4], id .. ':at', string.format('%.0f', now))
 if ends then redis.call('HSET', hash, id .. ':until', string.format('%.0f', ends)) end

@@ -9,7 +9,7 @@ import { assertions } from "../../schema/json-schema/assertions.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { Run, TooComplex } from "../../schema/json-schema/run.ts";
 import type { ArgumentConstraint } from "../../schema/rule.ts";
-import { type Fit, fitOfPath } from "./paths.ts";
+import { type Fit, fitOfPath, MAX_PATH } from "./paths.ts";
 import type { StoredRule } from "./stored-rule.ts";
 
 /** The steps that are left. */
@@ -17,6 +17,8 @@ export interface Steps {
   left: number;
 }
 
+/** As the checks of schemas count. */
+const CHARACTERS_A_STEP = 16;
 const NOWHERE = Symbol("no such argument");
 
 export function fitOf(
@@ -25,6 +27,8 @@ export function fitOf(
   steps: Steps,
 ): Fit {
   if (!matchesAction(pattern, action.name)) return "no";
+  steps.left -= 1 + constraints.length;
+  if (steps.left < 0) return "unclear";
   const places = constraints.map((constraint) => ({ constraint, steps: stepsTo(constraint) }));
   if (only_these_arguments) {
     const named = places.map((place) => place.steps);
@@ -68,8 +72,10 @@ function isCovered(value: unknown, places: readonly (readonly string[])[], steps
   if (places.some((place) => place.length === 0)) return "yes";
   if (typeof value !== "object" || value === null) return "no";
   const names = Object.keys(value);
+  // To list them takes time, too.
+  steps.left -= names.length;
   for (const name of names) {
-    steps.left -= 1 + places.length;
+    steps.left -= places.length;
     if (steps.left < 0) return "unclear";
     const within = places.filter(([first]) => first === name).map((place) => place.slice(1));
     if (within.length === 0) return "no";
@@ -85,7 +91,10 @@ function fitOfValue(constraint: ArgumentConstraint, value: unknown, steps: Steps
   const { equals, path_prefix, items_prefix, minimum, maximum, schema } = constraint;
   const fits: Fit[] = [];
   if (equals !== undefined) fits.push(fitOfSchema({ const: equals }, value, steps));
-  if (path_prefix !== undefined) fits.push(fitOfPath(path_prefix, value));
+  if (path_prefix !== undefined) {
+    steps.left -= (typeof value === "string" ? Math.min(MAX_PATH, value.length) : 0) / CHARACTERS_A_STEP;
+    fits.push(steps.left < 0 ? "unclear" : fitOfPath(path_prefix, value));
+  }
   if (items_prefix !== undefined) fits.push(fitOfItems(items_prefix, value));
   if (minimum !== undefined || maximum !== undefined) fits.push(fitOfNumber({ minimum, maximum }, value));
   if (schema !== undefined) fits.push(fitOfSchema(schema, value, steps));

@@ -14,10 +14,14 @@ interface Path {
   readonly segments: readonly string[];
 }
 
+/** A longer one is not looked at, because it costs time. */
+export const MAX_PATH = 4_096;
+
 /** Null: it has more than one reading. One slash at the end does not matter. */
 export function toPath(text: string): Path | null {
   // Look-alikes such as a full-width slash.
-  if (text === "" || DOUBTFUL.test(text) || text.normalize("NFKC") !== text) return null;
+  if (text === "" || text.length > MAX_PATH || DOUBTFUL.test(text) || text.normalize("NFKC") !== text)
+    return null;
   const isAbsolute = text.startsWith("/");
   const inner = text.slice(isAbsolute ? 1 : 0, text.length > 1 && text.endsWith("/") ? -1 : undefined);
   const segments = inner === "" ? [] : inner.split("/");

@@ -7,19 +7,20 @@ import type { Broker } from "../broker.ts";
 import type { Position, RuleAt } from "./store.ts";
 import { stateOf } from "./stored-rule.ts";
 
-type Needs = Pick<Broker, "rules">;
+type Needs = Pick<Broker, "agents" | "rules" | "tokens">;
 
 export const noRule = (id: string): ErrandError =>
   new ErrandError("not_found", `There is no rule '${id}'.`, { recovery: "List your rules to find its id." });
 
 /** For a stranger it does not exist. `what`: what only its creator and the operator may do. */
 export async function findRule(
-  { rules }: Needs,
+  broker: Needs,
   principal: Principal,
   id: string,
   what: string | null = null,
 ): Promise<RuleAt> {
-  const found = await rules.find(id);
+  const stored = await broker.rules.find(id);
+  const found = stored && (await isOfEarlier(broker, principal, stored)) ? null : stored;
   const isOwn = principal.kind === "operator" || found?.rule.doc.by === principal.text;
   if (!found || !(isOwn || seesAll(principal))) throw noRule(id);
   if (!isOwn && what !== null)
@@ -27,16 +28,23 @@ export async function findRule(
   return found;
 }
 
+/** Whether a deleted agent of the same name created it, for example while it was being deleted. */
+const isOfEarlier = async ({ agents }: Needs, { kind, name }: Principal, { rule }: RuleAt) =>
+  kind === "agent" && rule.created_at < (await agents.since(name));
+
 export async function describeRule(broker: Needs, principal: Principal, id: string): Promise<Rule> {
-  return describe(await findRule(broker, principal, id));
+  return describe(broker, await findRule(broker, principal, id));
 }
 
-function describe({ rule, now }: RuleAt): Rule {
+async function describe({ tokens }: Needs, { rule, now }: RuleAt): Promise<Rule> {
   const { id, doc, max_uses, uses, expires_at, created_at, revoked_at } = rule;
-  const { agent, action, decision, only_these_arguments, by, note } = doc;
+  const { agent, action, decision, only_these_arguments, by, note, token } = doc;
+  const stored = stateOf(rule, now);
+  // A revocation of its token that was cut short.
+  const isRevoked = stored === "active" && token !== "" && !(await tokens.isValid(token));
   return {
     ...{ id, by, agent, action, arguments: doc.arguments, only_these_arguments, decision },
-    ...{ state: stateOf(rule, now), uses, max_uses },
+    ...{ state: isRevoked ? "revoked" : stored, uses, max_uses },
     expires_at: expires_at === null ? null : toInstant(expires_at),
     note: note ?? null,
     last_uses: rule.last.split("\n").flatMap((line) => {
@@ -62,18 +70,20 @@ export interface RulesQuery {
 
 /** A principal's own rules, or all of them for those who see everything; oldest first. */
 export async function listRules(
-  { rules }: Needs,
+  broker: Needs,
   principal: Principal,
   { agent, cursor, limit }: RulesQuery,
 ): Promise<RulePage> {
   const after = cursor === undefined ? null : parseCursor(cursor);
   const isAll = seesAll(principal);
   const index = !isAll ? `by:${principal.text}` : agent === undefined ? "all" : `for:${agent}`;
-  const { rules: found, next } = await rules.list(index, after, limit);
-  return {
-    rules: found.filter(({ rule }) => agent === undefined || rule.doc.agent === agent).map(describe),
-    next_cursor: next && `${next.at}_${next.id}`,
-  };
+  const { rules: found, next } = await broker.rules.list(index, after, limit);
+  const rules: Rule[] = [];
+  for (const one of found) {
+    const isShown = agent === undefined || one.rule.doc.agent === agent;
+    if (isShown && !(await isOfEarlier(broker, principal, one))) rules.push(await describe(broker, one));
+  }
+  return { rules, next_cursor: next && `${next.at}_${next.id}` };
 }
 
 function parseCursor(cursor: string): Position {

@@ -156,6 +156,10 @@ test("what takes too many steps is unclear, and the steps are shared", () => {
   });
   const only = { decision: "approve", only_these_arguments: true };
   expect(fits([{ pointer: "/n/k0", equals: 0 }], deep, only, 10)).not.toBe("yes");
+  const long = JSON.stringify({ path: `/srv/${"a/".repeat(100_000)}` });
+  expect(fits(under("/srv"), long)).toBe("unclear");
+  const wide = JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n])));
+  expect(fits([], wide, only)).toBe("unclear");
   const steps = { left: LIMITS.rule_steps.value };
   const request = ruleRequestSchema.parse({ agent: "a", action: "w", decision: "deny" });
   const doc = { ...request, only_these_arguments: true, by: "operator", token: "", body: "" };
