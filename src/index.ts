@@ -9,6 +9,7 @@ export {
   type PageOptions,
 } from "./client/admin.ts";
 export { Agent, type AgentOptions } from "./client/agent.ts";
+export { agentLoad } from "./client/agent-load.ts";
 export type { Answer, Answers, DecideOptions } from "./client/answer.ts";
 export type { ChunkOptions } from "./client/artifacts.ts";
 export type { BatchInput, BatchOptions, BatchResult } from "./client/batch.ts";
@@ -81,6 +82,7 @@ export type {
   Presence,
   Worker,
 } from "./schema/agent.ts";
+export type { AgentLoad } from "./schema/agent-load.ts";
 export type { AnswersFilter, AnswerWay, SettledQuestion, SettledRequest } from "./schema/answered.ts";
 export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
 export type { Budget, BudgetShown, PeriodBudgets, PeriodBudgetsShown } from "./schema/budget.ts";

@@ -108,6 +108,18 @@ export class Tickets {
     return found.flat();
   }
 
+  /** How many tickets of the agent could be taken now. */
+  async countReady(agent: string): Promise<number> {
+    const key = this.#key(agent);
+    const due = (await timeOf(this.#redis)) * DELAYED_UNIT + DELAYED_UNIT - 1;
+    const counts = await Promise.all([
+      this.#redis.llen(`${key}:wait`),
+      this.#redis.zcard(`${key}:prioritized`),
+      this.#redis.zcount(`${key}:delayed`, "-inf", due),
+    ]);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** Where a ticket is: ready to be taken, delayed, popped by a Worker of BullMQ, or missing. */
   async find(agent: string, data: TicketData): Promise<"queued" | "delayed" | "popped" | "missing"> {
     const state = await this.#of(agent).backend.getState(ticketId(data));

@@ -3,6 +3,7 @@
  */
 export * from "./a2a.ts";
 export * from "./agent.ts";
+export * from "./agent-load.ts";
 export * from "./answered.ts";
 export * from "./audit.ts";
 export * from "./await.ts";

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Principal } from "../../engine/access/access.ts";
 import { requireConditions } from "../../engine/agents/conditions.ts";
 import { agentPage, type ListedAgent } from "../../engine/agents/list.ts";
+import { loadOf } from "../../engine/agents/load.ts";
 import { setPaused } from "../../engine/agents/pause.ts";
 import { type Changed, patchAgent, putAgent } from "../../engine/agents/put.ts";
 import { removeAgent } from "../../engine/agents/remove.ts";
@@ -18,6 +19,7 @@ import {
   agentSchema,
   workersSchema,
 } from "../../schema/agent.ts";
+import { agentLoadSchema } from "../../schema/agent-load.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { agentNameSchema, listQuery, toInstant } from "../../schema/values.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
@@ -190,6 +192,19 @@ export const agentRoutes: readonly Route[] = [
     responses: { 200: workersSchema },
     async handle(request, input) {
       return json(200, await workersOf(request.broker, request.principal, input.params.agent));
+    },
+  }),
+  route({
+    id: "getAgentLoad",
+    method: "GET",
+    path: "/v1/agents/{agent}/load",
+    summary: "Read how much work waits for an agent",
+    description:
+      "Answers how many delegations are queued and leased, and how many more workers would have work now: for what starts workers.",
+    params,
+    responses: { 200: agentLoadSchema },
+    async handle({ broker, principal }, { params: { agent } }) {
+      return json(200, await loadOf(broker, principal, agent));
     },
   }),
   route({

@@ -15,6 +15,7 @@ PUT /v1/agents/:agent                          403    ok     403    403    403  
 PATCH /v1/agents/:agent                        403    ok     403    403    403      403    ok       401
 GET /v1/agents/:agent                          ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/agents/:agent/workers                  403    ok     403    403    ok       ok     ok       401
+GET /v1/agents/:agent/load                     403    ok     403    403    ok       ok     ok       401
 GET /v1/agents                                 ok     ok     ok     ok     ok       ok     ok       401
 DELETE /v1/agents/:agent                       403    403    403    403    403      403    ok       401
 POST /v1/agents/:agent/pause                   403    403    403    403    403      403    ok       401

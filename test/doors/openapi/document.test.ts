@@ -171,6 +171,7 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("PUT", "/v1/agents/scout", {});
   await call("PATCH", "/v1/agents/scout", { version: "2" });
   await call("GET", "/v1/agents/scout/workers");
+  await call("GET", "/v1/agents/scout/load");
   const naming = { target: "scout", message: { parts: [{ url: file.body.url }] } };
   const filed = await call("POST", "/v1/delegations", naming);
   await call("GET", `/v1/delegations/${filed.body.id}/files/${file.body.id}`);
