@@ -280,6 +280,8 @@ async function answeredByRule(
   const answer = { text, by: rule.by, key: null };
   const question: AskedQuestion = { ...asked, requests: ["r3"], answer, ruled: rule.decision };
   model.move(hold ? "hold" : "interrupt", item, { to: "input_required" });
+  // A2A shows no question that is answered at once.
+  item.unpushed.add(item.version);
   item.questions.push(question);
   item.asked.set(fence, question);
   model.move(hold ? "hand_over" : "answer", item);
