@@ -21,7 +21,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 250_000 };
  * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
- * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage, of notifications, of rules and of the schemas that agents ask with, and the clients' proxies, batches,
+ * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage, of subscriptions, of rules and of the schemas that agents ask with, and the clients' proxies, batches,
  * bulk changes, inbox, waits, nodes of trees and checks of options.
  */
 const lean = {
@@ -79,7 +79,7 @@ const lean = {
       loader: "ts",
       resolveDir: dirname(path),
     }));
-    onLoad({ filter: /src\/schema\/(?:budget|notice|rule|usage)\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /src\/schema\/(?:budget|notice|rule|subscription|usage)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export const (\w+Schema)/gm);
       const schemas = [...names].map(([, name]) => `export const ${name} = /* @__PURE__ */ z.unknown();`);
       return {
@@ -201,6 +201,7 @@ const OPTIONS = {
     icon: "src/console/icon.svg",
     answer: "src/console/answer/main.ts",
     "answer-styles": "src/console/answer/answer.css",
+    sw: "src/console/push/worker.ts",
   },
   outdir: "dist/console",
   entryNames: "[name]-[hash]",
@@ -255,11 +256,14 @@ export async function watchConsole() {
   await watching.watch();
 }
 
+/** The service worker has one name in all versions: by it, a browser finds the next one. */
+const nameOf = (path) => basename(path).replace(/^sw-\w{8}\.js$/, "sw.js");
+
 function write({ outputFiles, metafile }) {
-  const contents = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]));
+  const contents = new Map(outputFiles.map(({ path, contents }) => [nameOf(path), contents]));
   const outputs = Object.entries(metafile.outputs).map(([path, output]) => ({
     ...output,
-    name: basename(path),
+    name: nameOf(path),
   }));
   const named = (entry) => outputs.find(({ entryPoint }) => entryPoint === entry)?.name;
   const script = named(OPTIONS.entryPoints.console);

@@ -108,6 +108,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       log: "#/agents?part=log",
       schedules: "#/agents?part=schedules",
       rules: "#/agents?part=rules",
+      notifications: "#/agents?part=notifications",
       charts: "#/charts",
       delegate: "#/delegate",
       conversation: `#/live?open=${ids.asking}`,

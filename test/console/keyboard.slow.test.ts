@@ -173,6 +173,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       "#/agents?part=log",
       "#/agents?part=schedules",
       "#/agents?part=rules",
+      "#/agents?part=notifications",
       "#/charts",
       "#/delegate",
       ...["conversation", "timeline", "artifacts", "tree", "raw"].map(

@@ -85,6 +85,25 @@ test("the page's files are compressed, and kept by browsers for good", async () 
   }
 });
 
+test("the service worker is at one address, from which a browser takes each new version", async () => {
+  const { url } = await startBroker();
+  const { status, headers, body } = await get(`${url}/sw.js`, { "accept-encoding": "br" });
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    "content-type": "text/javascript; charset=utf-8",
+    "cache-control": "no-cache",
+    "content-encoding": "br",
+    "content-security-policy": expect.stringContaining("connect-src 'self'"),
+  });
+  // As a classic script, and alone: each import would be one more thing to keep.
+  expect(brotliDecompressSync(body).toString()).not.toMatch(/\b(?:import|export|importScripts)\b/);
+  const again = await get(`${url}/sw.js`, {
+    "accept-encoding": "br",
+    "if-none-match": String(headers.etag),
+  });
+  expect(again.status).toBe(304);
+});
+
 test("other paths are not found, whatever they climb to", async () => {
   const { url } = await startBroker();
   for (const path of [
@@ -130,7 +149,7 @@ test("of a package, which has scripts only compressed, clients get them plain, t
   const folder = mkdtempSync(join(tmpdir(), "errand-console-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "console-AAAAAAAA.js.gz"), gzipSync("let a = 1;"));
-  const [, file] = consoleRoutes([pathToFileURL(`${folder}/`)]);
+  const file = consoleRoutes([pathToFileURL(`${folder}/`)]).find(({ path }) => path === "/console/*");
   const answer = await file?.handle(requestFor("console-AAAAAAAA.js"));
   if (!(answer instanceof TextResponse)) throw new Error("no file");
   expect([answer.status, answer.bytes?.toString()]).toEqual([200, "let a = 1;"]);

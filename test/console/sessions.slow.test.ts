@@ -20,15 +20,25 @@ const VIEWS = [
   "agents?part=tokens",
   "agents?part=schedules",
   "agents?part=rules",
+  "agents?part=notifications",
 ];
 const LOST = /Failed to load resource|net::ERR_/;
 
 /** Each principal: its buttons that change something, and the delegations of the scene that it may see. */
 const PRINCIPALS = [
-  { principal: "viewer:vic", may: [], sees: ["working", "failed"] },
+  { principal: "viewer:vic", may: ["Notify me in this browser"], sees: ["working", "failed"] },
   {
     principal: "approver:ann",
-    may: ["Answer", "Approve", "Both", "Cancel", "Deny", "Send", "Yes, for 20 min"],
+    may: [
+      "Answer",
+      "Approve",
+      "Both",
+      "Cancel",
+      "Deny",
+      "Notify me in this browser",
+      "Send",
+      "Yes, for 20 min",
+    ],
     sees: ["working", "asking"],
   },
   {
@@ -41,12 +51,13 @@ const PRINCIPALS = [
       "Delegate again",
       "Deny",
       "Erase",
+      "Notify me in this browser",
       "Send",
       "Yes, for 20 min",
     ],
     sees: ["working", "asking", "completed"],
   },
-  { principal: "agent:coder", may: ["+ Delegate", "Save"], sees: ["working"] },
+  { principal: "agent:coder", may: ["+ Delegate", "Notify me in this browser", "Save"], sees: ["working"] },
 ];
 /** Buttons that change nothing at the broker. */
 const HARMLESS = [

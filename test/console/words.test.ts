@@ -152,16 +152,18 @@ test("the log can be narrowed, and sign-ins are no changes", () => {
     "schedule.run",
     "rule.revoke",
     "subscription.delete",
+    "link.answer",
   ] as const;
   const of = (kind: Kind) => actions.filter((action) => isOfKind({ action }, kind));
   expect(KINDS.map(([kind]) => of(kind).join())).toEqual([
-    "token.revoke,agent.pause,delegations.cancel,schedule.run,rule.revoke,subscription.delete",
+    "token.revoke,agent.pause,delegations.cancel,schedule.run,rule.revoke,subscription.delete,link.answer",
     "agent.pause",
     "token.revoke",
     "delegations.cancel",
     "schedule.run",
     "rule.revoke",
     "subscription.delete",
+    "link.answer",
     "session.create",
     actions.join(),
   ]);

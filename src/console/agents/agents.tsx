@@ -30,7 +30,12 @@ const Rules = lazyFrom(
   ({ Rules: loaded }) => loaded,
 );
 
-/** All agents; with `?name=` one of them; schedules; rules; the operator's tokens and log. */
+const Notifications = lazyFrom(
+  () => import("../notifications/notifications.tsx"),
+  ({ Notifications: loaded }) => loaded,
+);
+
+/** All agents; with `?name=` one of them; schedules; rules; notifications; the operator's tokens and log. */
 export function Agents() {
   const { params } = route.value;
   const name = params.get("name");
@@ -41,6 +46,7 @@ export function Agents() {
         <Tab part={null} name="Agents" />
         <Tab part="schedules" name="Schedules" />
         <Tab part="rules" name="Rules" />
+        <Tab part="notifications" name="Notifications" />
         {isOperator.value && <Tab part="tokens" name="Tokens" />}
         {isOperator.value && <Tab part="log" name="Log" />}
       </nav>
@@ -48,6 +54,8 @@ export function Agents() {
         <Schedules />
       ) : part === "rules" ? (
         <Rules />
+      ) : part === "notifications" ? (
+        <Notifications />
       ) : part === "tokens" && isOperator.value ? (
         <Tokens />
       ) : part === "log" && isOperator.value ? (

@@ -1,8 +1,10 @@
 import { useRef } from "preact/hooks";
-import { session, signOut } from "../session/session.ts";
+import { session } from "../session/session.ts";
+import { signOut } from "../session/sign-out.ts";
 import { nameOf } from "../ui/words.ts";
 import { helpIsOpen } from "./keys.ts";
 import { mayNotify, wantsNotices } from "./notices.ts";
+import { href } from "./route.ts";
 import { THEME_WORDS, THEMES, theme } from "./theme.ts";
 
 /** The signed-in principal, and the settings of this browser. */
@@ -57,6 +59,9 @@ export function Account() {
             <span>Notify me of questions</span>
           </label>
         )}
+        <a href={href("agents", { part: "notifications" })} onClick={close}>
+          Notifications when it is closed
+        </a>
         <button
           type="button"
           onClick={() => {

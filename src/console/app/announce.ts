@@ -2,6 +2,7 @@
 import { effect } from "@preact/signals";
 import type { ListedDelegation } from "../data/listed.ts";
 import { mine } from "../needs/mine.ts";
+import { pushed } from "../push/stored.ts";
 import { askerOf, taskText } from "../ui/words.ts";
 import { wantsNotices } from "./notices.ts";
 import { go, hrefOf } from "./route.ts";
@@ -72,7 +73,7 @@ function notify(questions: readonly ListedDelegation[]): void {
     const { interrupt } = listed;
     if (!interrupt || notified.has(interrupt.id)) continue;
     notified.add(interrupt.id);
-    if (!wantsNotices.value || !document.hidden) continue;
+    if (!wantsNotices.value || !document.hidden || pushed.peek()) continue;
     // The same tag in several tabs shows one notification.
     const notice = new Notification(`${askerOf(listed)} asks`, { body: taskText(listed), tag: interrupt.id });
     notice.onclick = () => {

@@ -1,11 +1,15 @@
 /** The parts that the first view does not need, in one file that is loaded right after it. */
 import { answerIssues } from "../../schema/answer-rules.ts";
 import { setRules } from "../needs/refusal.ts";
+import { watchPushes } from "../push/stored.ts";
 import { styles } from "../styles/forms.css";
 import { adopt } from "./adopt.ts";
+import { followShortLinks } from "./short-links.ts";
 
 adopt(styles);
 setRules(answerIssues);
+watchPushes();
+followShortLinks();
 
 export { Agents } from "../agents/agents.tsx";
 export { Inbox } from "../inbox/inbox.tsx";

@@ -2,7 +2,7 @@
  * The workers that format texts: at most two, because a page may have fifty messages, and used again, because each loads
  * the parser.
  */
-import type {} from "trusted-types";
+import { admitScript } from "../app/script-address.ts";
 
 const MOST = 2;
 /** An idle one is ended after this time. */
@@ -10,17 +10,7 @@ const IDLE_MS = 10_000;
 
 let address: Promise<string> | undefined;
 
-/** The worker's script. It is the only address that the page's policy lets become a script. */
-async function workerAddress(): Promise<string> {
-  const { workerUrl } = await import("./worker.ts");
-  window.trustedTypes?.createPolicy("default", {
-    createScriptURL: (url) => {
-      if (url !== workerUrl) throw new TypeError("not the address of a worker");
-      return url;
-    },
-  });
-  return workerUrl;
-}
+const workerAddress = async (): Promise<string> => admitScript((await import("./worker.ts")).workerUrl);
 
 const idle = new Map<Worker, ReturnType<typeof setTimeout>>();
 const waiting: (() => void)[] = [];

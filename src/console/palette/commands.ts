@@ -6,7 +6,7 @@ import { go, href, hrefOf, type View } from "../app/route.ts";
 import { THEME_WORDS, THEMES, theme } from "../app/theme.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { isOperator, mayDelegate, seesAll } from "../session/rights.ts";
-import { signOut } from "../session/session.ts";
+import { signOut } from "../session/sign-out.ts";
 import { askerOf, STATE_WORDS, taskText } from "../ui/words.ts";
 
 export interface Command {
@@ -38,6 +38,7 @@ const goTo = (to: string) => () => go(to);
 
 export const viewCommands = (): readonly Command[] => [
   ...VIEWS.map(([view, title]) => ({ id: `view ${view}`, title, act: goTo(href(view)) })),
+  { id: "view notifications", title: "Notifications", act: goTo(href("agents", { part: "notifications" })) },
   ...(isOperator.value
     ? [
         { id: "view tokens", title: "Tokens", act: goTo(href("agents", { part: "tokens" })) },

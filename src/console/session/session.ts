@@ -103,18 +103,13 @@ export interface Unfinished {
 }
 export const unfinished = new Set<Unfinished>();
 
-export async function signOut(): Promise<void> {
-  const left = session.value;
-  await Promise.all([...unfinished].map(({ finish }) => finish()));
-  endSession(left);
-  // If the broker is away, the session ends by itself.
-  await left?.connection.admin.revokeSession(left.id).catch(() => undefined);
-}
-
 /** Where this tab keeps what its reader typed. */
 export const DRAFTS = "errand-drafts";
 
-function endSession(ended: Pick<Session, "id"> | null | undefined, because: string | null = null): void {
+export function endSession(
+  ended: Pick<Session, "id"> | null | undefined,
+  because: string | null = null,
+): void {
   if (ended) storedSession.clear(ended.id);
   sessionStorage.removeItem(DRAFTS);
   endedBecause.value = because;

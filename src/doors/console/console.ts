@@ -1,6 +1,6 @@
 /**
- * Serves the console: one page at `/` and its files under `/console/`, as scripts/bundle-console.mjs wrote them. They hold
- * no data and need no token; the page calls the API with the token of whoever signs in.
+ * Serves the console: one page at `/`, its service worker, and its files under `/console/`, as scripts/bundle-console.mjs
+ * wrote them. They hold no data and need no token; the page calls the API with the token of whoever signs in.
  */
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
@@ -20,8 +20,8 @@ const FOLDERS = [
 
 /**
  * Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. The only Trusted
- * Types policies are DOMPurify's, which parses formatted text with it, and the default one, which admits the address of
- * the worker that formats it.
+ * Types policies are DOMPurify's, which parses formatted text with it, and the default one, which admits the addresses of
+ * the worker that formats it and of the service worker.
  */
 const POLICY = [
   "default-src 'none'",
@@ -64,6 +64,8 @@ export const consoleRoutes = (folders: readonly URL[] = FOLDERS): readonly Mount
   // The secret is in the fragment, which is not sent; so this does nothing, whoever follows the link.
   { methods: ["GET"], path: "/answer", handle: (request) => page(folders, "answer.html", request) },
   { methods: ["GET"], path: "/console/*", handle: (request) => file(folders, request) },
+  // Its place decides for which pages it works: those beside it and below.
+  { methods: ["GET"], path: "/sw.js", handle: (request) => serviceWorker(folders, request) },
 ];
 
 async function page(folders: readonly URL[], name: string, request: MountedRequest): Promise<TextResponse> {
@@ -76,12 +78,18 @@ async function page(folders: readonly URL[], name: string, request: MountedReque
   return found;
 }
 
+const NO_FILE = { recovery: "Reload the page: the broker may have another version now." };
+
+async function serviceWorker(folders: readonly URL[], request: MountedRequest): Promise<TextResponse> {
+  const found = await read(folders, "sw.js", request);
+  if (found !== null) return found;
+  throw new ErrandError("not_found", "The console has no service worker.", NO_FILE);
+}
+
 async function file(folders: readonly URL[], request: MountedRequest): Promise<TextResponse> {
   const found = FILE.test(request.rest) ? await read(folders, request.rest, request) : null;
   if (found !== null) return found;
-  throw new ErrandError("not_found", "The console has no such file.", {
-    recovery: "Reload the page: the broker may have another version now.",
-  });
+  throw new ErrandError("not_found", "The console has no such file.", NO_FILE);
 }
 
 async function read(
@@ -98,7 +106,7 @@ async function read(
       ...HEADERS,
       "content-type": TYPES[extname(name)] ?? "application/octet-stream",
       ...(name === "answer.html" && { "x-robots-tag": "noindex" }),
-      "cache-control": name.endsWith(".html") ? "no-cache" : "public, max-age=31536000, immutable",
+      "cache-control": FILE.test(name) ? "public, max-age=31536000, immutable" : "no-cache",
       etag: tag,
     };
     if (namesTag(request.header("if-none-match"), tag)) return new TextResponse(304, null, headers);

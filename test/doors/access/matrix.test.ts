@@ -23,6 +23,7 @@ const MOUNTS = [
   "POST /mcp",
   // The same for everybody: test/console/serving.test.ts.
   "GET /console/*",
+  "GET /sw.js",
 ];
 
 describe("over HTTP", () => {
