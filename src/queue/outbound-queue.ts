@@ -20,14 +20,14 @@ const jobSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("push"), delegation_id, config: z.string(), job: z.int() }),
   /** To the server of a push agent: the cancel of the delegation's task. */
   z.object({ kind: z.literal("cancel"), delegation_id }),
-  /** To a channel of a subscription: what is due in this lane. */
-  z.object({ kind: z.literal("notify"), subscription: z.string(), lane: z.string() }),
+  /** To a channel of a subscription: what is due in this lane. `claim`: by what the lane is taken. */
+  z.object({ kind: z.literal("notify"), subscription: z.string(), lane: z.string(), claim: z.int() }),
 ]);
 export type OutboundJob = Readonly<z.infer<typeof jobSchema>>;
 
 /** The same call has the same job, so adding it twice makes one. */
 export function jobIdOf(call: OutboundJob): string {
-  if (call.kind === "notify") return `${call.subscription}.${call.lane}`;
+  if (call.kind === "notify") return `${call.subscription}.${call.lane}.${call.claim}`;
   const number = call.kind === "callback" ? `.${call.seq}` : call.kind === "push" ? `.${call.job}` : "";
   return `${call.delegation_id}.${call.kind}${number}`;
 }

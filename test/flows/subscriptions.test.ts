@@ -74,6 +74,17 @@ test("each is told of what concerns them: questions they may answer, ends of wha
   expect(told.map((received) => received.length)).toEqual([1, 2, 0]);
 });
 
+test("what happens right after the first subscription is created is told, though nobody has read an event before", async () => {
+  const { ann, subscribe, tick, ask } = await setup();
+  await ask("Before?");
+  const { url, received } = await startReceiver();
+  await subscribe(ann, { events: ["question"], deliver: [{ kind: "webhook", url }] });
+  const { id } = await ask("After?");
+  await tick();
+  await until(() => received.length === 1);
+  expect(bodies(received)).toMatchObject([{ delegation_id: id }]);
+});
+
 test("a filter chooses agents, delegators and final states", async () => {
   const { ann, alice, api, subscribe, tick } = await setup();
   await api.agent("other");

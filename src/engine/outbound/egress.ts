@@ -212,18 +212,23 @@ export class Egress {
   }
 
   /** POSTs a body, returns the status. Throws {@link EgressRefusedError} for a private address, or the network's error. */
-  async post(url: string, headers: Record<string, string>, body: string | Buffer): Promise<number> {
+  async post(
+    url: string,
+    headers: Record<string, string>,
+    body: string | Buffer,
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<number> {
     const reason = this.#objection(new URL(url));
     if (reason !== null) throw new EgressRefusedError(reason);
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const signal = AbortSignal.timeout(timeoutMs);
     const answer = await this.#send(new URL(url), "agent", (dispatcher) =>
       request(url, {
         method: "POST",
         headers,
         body,
         dispatcher,
-        headersTimeout: TIMEOUT_MS,
-        bodyTimeout: TIMEOUT_MS,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
         signal,
       }),
     );

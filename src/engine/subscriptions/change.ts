@@ -12,11 +12,12 @@ import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { type Sends, send } from "./channels/send.ts";
 import { testOf } from "./notification.ts";
 import { findSubscription, noSubscription } from "./read.ts";
+import { newestOf } from "./reader.ts";
 import { lanesOf, type Settings, type StoredSubscription } from "./stored-subscription.ts";
 
 const ID_LENGTH = 26;
 
-type Changes = AuditWriter & Pick<Broker, "agents" | "egress" | "mailer" | "subscriptions">;
+type Changes = AuditWriter & Pick<Broker, "agents" | "egress" | "mailer" | "shards" | "subscriptions">;
 
 export async function createSubscription(
   broker: Changes,
@@ -28,10 +29,18 @@ export async function createSubscription(
   const id = `sub_${randomId(ID_LENGTH)}`;
   const { store } = broker.subscriptions;
   const now = await store.now();
-  const made = await store.create(id, principal.text, now, {
-    ...{ owner: principal.text, token: identity.token_id ?? "", settings: textOf(request) },
-    ...{ created_at: now, updated_at: now, n: 0 },
-  });
+  // First: what happens from here on is told.
+  const positions = await newestOf(broker);
+  const made = await store.create(
+    id,
+    principal.text,
+    now,
+    {
+      ...{ owner: principal.text, token: identity.token_id ?? "", settings: textOf(request) },
+      ...{ created_at: now, updated_at: now, n: 0 },
+    },
+    positions,
+  );
   if (!made) {
     const maximum = LIMITS.subscriptions.value;
     throw new ErrandError("limit_reached", `You have ${maximum} subscriptions, which is the limit.`, {

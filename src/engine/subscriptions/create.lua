@@ -1,7 +1,13 @@
--- KEYS: the subscription, all of them, those of its owner, the version
--- ARGV: id, created at, the limit, then fields and values · Returns 1 when it was created, 0 when the owner has too many.
+-- KEYS: the subscription, all of them, those of its owner, the version, the positions
+-- ARGV: id, created at, the limit, how many shards follow, then for each its number and its newest event, then fields and
+-- values. Where nobody reads events yet, the reader begins after these events, which were read before. Returns 1 when it was created, 0 when the owner has too many.
 if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[3]) then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+local at = 5
+for _ = 1, ARGV[4] do
+  redis.call('HSETNX', KEYS[5], ARGV[at], ARGV[at + 1])
+  at = at + 2
+end
+redis.call('HSET', KEYS[1], unpack(ARGV, at))
 redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
 redis.call('ZADD', KEYS[3], ARGV[2], ARGV[1])
 redis.call('INCR', KEYS[4])

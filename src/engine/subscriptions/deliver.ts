@@ -8,7 +8,7 @@ import type { Sent } from "./channels/outcome.ts";
 import { type Sends, send } from "./channels/send.ts";
 import { stillMatters, toDigest, toNotification } from "./notification.ts";
 import { untilLoud } from "./quiet.ts";
-import type { LaneAt } from "./store.ts";
+import type { LaneAt, LaneClaim } from "./store.ts";
 import {
   type ChannelState,
   channelOf,
@@ -34,36 +34,41 @@ type Needs = Sends &
   >;
 
 const FOR_A_DAY_MS = 86_400_000;
+/** Longer than one call may take: a lane whose gateway died is taken again after this. */
+const CLAIM_MS = 12_000;
 /** How long a job may run before other jobs run. */
 const RUN_MS = 10_000;
 /** The most that one digest counts. */
 const MOST = 500;
 const AT_ONCE = 50;
 
-export async function deliverNotices(
-  broker: Needs,
-  { subscription: id, lane }: { readonly subscription: string; readonly lane: string },
-  stopping: AbortSignal,
-): Promise<null> {
+export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: AbortSignal): Promise<null> {
   const endsAt = performance.now() + RUN_MS;
-  while (!stopping.aborted && performance.now() < endsAt) {
-    const found = await broker.subscriptions.store.lane(id, lane, MOST);
-    if (!found || !(await step(broker, found, id, lane))) return null;
+  for (let { claim } = taken; ; ) {
+    const found = await broker.subscriptions.store.lane({ ...taken, claim }, MOST, CLAIM_MS);
+    if (!found) return null;
+    ({ claim } = found);
+    if (!(await step(broker, found, { ...taken, claim }))) return null;
+    if (!stopping.aborted && performance.now() < endsAt) continue;
+    // The rest is due at once, for another job.
+    const [first] = found.notices;
+    if (first) await broker.subscriptions.store.release({ ...taken, claim });
+    return null;
   }
-  return null;
 }
 
 /** Returns whether more may be due. */
-async function step(broker: Needs, found: LaneAt, id: string, lane: string): Promise<boolean> {
+async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<boolean> {
   const { subscription, notices, now } = found;
-  const { settings, channels, owner, token } = subscription;
+  const { id, settings, channels, owner, token } = subscription;
+  const { lane } = held;
   const n = channelOf(lane);
   const channel = settings.deliver[n];
   const [first] = notices;
   const state = channels[n] ?? {};
   if (!first || !channel) return false;
   const settle = (done: number, due: number | null, next: ChannelState, changes = false) =>
-    broker.subscriptions.store.settle(id, lane, first, { done, due, state: next, changes });
+    broker.subscriptions.store.settle(held, first, { done, due, state: next, changes });
   if (state.paused) {
     await settle(0, null, state);
     return false;
@@ -98,7 +103,8 @@ async function step(broker: Needs, found: LaneAt, id: string, lane: string): Pro
       const next = notification === null ? state : { delivered_at: now };
       if (notification !== null)
         broker.metrics.notifications.inc({ channel: channel.kind, outcome: "delivered" });
-      return (await settle(count, now, next)) > 0;
+      // It stays claimed for the rest.
+      return (await settle(count, held.claim, next)) > 0;
     }
     case "failed": {
       const since = state.since ?? now;

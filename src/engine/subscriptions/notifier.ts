@@ -16,12 +16,12 @@ import { tellExpiring, tellNoWorkers } from "./time.ts";
 
 const EVERY_MS = 1_000;
 /** Longer than one look takes; a gateway that dies is replaced after this. */
-const LEAD_MS = 5_000;
+const LEAD_MS = 3_000;
 /** So that events that come together are read together. */
 const SOON_MS = 25;
 /** Events are also read after so many that concern nobody, so that the position does not fall behind the stream. */
 const MANY = 1_000;
-/** A lane whose job is lost is woken again after this. */
+/** A lane whose job did not begin is woken again after this. */
 const WAKE_AGAIN_MS = 10_000;
 const WORKERS_EVERY_MS = 2_000;
 
@@ -177,8 +177,8 @@ export class Notifier implements SubscriptionService {
 
   async #wake(now: number): Promise<number> {
     const lanes = await this.store.claim(now, now + WAKE_AGAIN_MS);
-    for (const { subscription, lane } of lanes)
-      await this.#broker().outbound.add({ kind: "notify", subscription, lane });
+    const { outbound } = this.#broker();
+    await Promise.all(lanes.map((lane) => outbound.add({ kind: "notify", ...lane })));
     return lanes.length;
   }
 

@@ -37,11 +37,8 @@ export async function readShard(
   const stream = broker.shards.at(shard).events;
   for (let from = await store.position(shard); ; ) {
     if (from.version !== audience.version) return false;
-    if (from.at === "") {
-      // There was no subscription before.
-      const { last } = await edges(broker.redis, stream);
-      return store.notice(shard, from, last === "0-0" ? BEFORE_ALL : last, [], []);
-    }
+    // A shard that is new since the first subscription has been created.
+    if (from.at === "") return store.notice(shard, from, await newestIn(broker, shard), [], []);
     const page = await readPage(broker.bulk, stream, from.at, "0-0");
     if (page.kind === "gap") {
       const to = await readFeeds(broker, store, audience, shard, from);
@@ -76,6 +73,15 @@ async function stepBack(
   const { last } = await edges(broker.redis, broker.shards.at(shard).events);
   return from.at === BEFORE_ALL || compareIds(from.at, last) <= 0 || store.notice(shard, from, last, [], []);
 }
+
+/** Where a reader begins that is to read only what comes. */
+async function newestIn({ redis, shards }: Pick<Needs, "redis" | "shards">, shard: number): Promise<string> {
+  const { last } = await edges(redis, shards.at(shard).events);
+  return last === "0-0" ? BEFORE_ALL : last;
+}
+
+export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<string[]> =>
+  Promise.all(broker.shards.all.map((_, shard) => newestIn(broker, shard)));
 
 function collect(audience: Audience, entry: Entry, { told, questions }: Batch): void {
   if (!isOfInterest(entry)) return;

@@ -1,9 +1,10 @@
 -- What became of the first notifications of a lane.
 -- KEYS: the subscription, the lane, busy lanes
 -- ARGV: `<subscription> <lane>`, the first notification as it was read, how many are done, when the rest is due, the number of
--- the channel, its state as JSON, 1 when the version grows, the version's key
--- Returns how many are left; -1 when somebody else changed the lane, or the subscription is gone.
+-- the channel, its state as JSON, 1 when the version grows, the version's key, the claim
+-- Returns how many are left; -1 when the claim is over, or the subscription is gone.
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('LINDEX', KEYS[2], 0) ~= ARGV[2] then return -1 end
+if redis.call('ZSCORE', KEYS[3], ARGV[1]) ~= ARGV[9] then return -1 end
 if ARGV[3] ~= '0' then redis.call('LPOP', KEYS[2], ARGV[3]) end
 redis.call('HSET', KEYS[1], 'channel:' .. ARGV[5], ARGV[6])
 if ARGV[7] == '1' then redis.call('INCR', ARGV[8]) end

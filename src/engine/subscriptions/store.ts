@@ -27,6 +27,7 @@ const deleteScript = new Script(`#!lua flags=allow-oom\n${lua("delete")}`);
 const noticeScript = new Script(`#!lua flags=allow-oom\n${lua("append")}${lua("notice")}`);
 const tellScript = new Script(`#!lua flags=allow-oom\n${lua("append")}${lua("tell")}`);
 const claimScript = new Script(`#!lua flags=allow-oom\n${lua("claim")}`);
+const holdScript = new Script(`#!lua flags=allow-oom\n${lua("hold")}`);
 const settleScript = new Script(`#!lua flags=allow-oom\n${lua("settle")}`);
 
 const MOST = LIMITS.notices_waiting.value;
@@ -51,11 +52,17 @@ export interface Position {
   readonly at: string;
 }
 
+/** Who may send what waits in a lane. */
+export interface LaneClaim {
+  readonly subscription: string;
+  readonly lane: string;
+  readonly claim: number;
+}
+
 export interface LaneAt {
   readonly subscription: StoredSubscription;
   /** The first notifications that wait, oldest first. */
   readonly notices: readonly StoredNotice[];
-  readonly waiting: number;
   /** By Redis' clock, ms. */
   readonly now: number;
 }
@@ -84,11 +91,18 @@ export class SubscriptionStore {
     owner: string,
     at: number,
     fields: Readonly<Record<string, string | number>>,
+    /** By shard: the newest event from before it is created. */
+    positions: readonly string[],
   ): Promise<boolean> {
+    const { subscription, subscriptions, subscriptionsOf, subscriptionsVersion, noticed } = keys;
     const made = await createScript.run(
       this.#redis,
-      [keys.subscription(id), keys.subscriptions, keys.subscriptionsOf(owner), keys.subscriptionsVersion],
-      [id, at, LIMITS.subscriptions.value, ...Object.entries(fields).flat()],
+      [subscription(id), subscriptions, subscriptionsOf(owner), subscriptionsVersion, noticed],
+      [
+        ...[id, at, LIMITS.subscriptions.value, positions.length],
+        ...positions.flatMap((position, shard) => [shard, position]),
+        ...Object.entries(fields).flat(),
+      ],
     );
     return made === 1;
   }
@@ -231,31 +245,39 @@ export class SubscriptionStore {
     return this.#redis.zrange(keys.questionsExpiring, "-inf", String(now), "BYSCORE", "LIMIT", 0, AT_ONCE);
   }
 
-  /** Lanes that are due; nobody else gets them before `until`. */
-  async claim(now: number, until: number): Promise<{ subscription: string; lane: string }[]> {
-    const found = await claimScript.run(this.#redis, [keys.subscriptionsBusy], [now, until, AT_ONCE]);
+  /** Lanes that are due; nobody else gets them before `claim`, ms. */
+  async claim(now: number, claim: number): Promise<{ subscription: string; lane: string; claim: number }[]> {
+    const found = await claimScript.run(this.#redis, [keys.subscriptionsBusy], [now, claim, AT_ONCE]);
     return (Array.isArray(found) ? found : []).map((text) => {
       const [subscription = "", lane = ""] = String(text).split(" ");
-      return { subscription, lane };
+      return { subscription, lane, claim };
     });
   }
 
-  /** Null: there is no such subscription any more. */
-  async lane(id: string, lane: string, most: number): Promise<LaneAt | null> {
+  /** Null: there is no such subscription any more, or the claim is over. Otherwise it is `forMs` longer. */
+  async lane(
+    { subscription: id, lane, claim }: LaneClaim,
+    most: number,
+    forMs: number,
+  ): Promise<(LaneAt & { readonly claim: number }) | null> {
+    const now = await this.now();
+    const next = now + forMs;
     const list = keys.notices(id, lane);
-    const [subscription, texts, waiting, now] = await Promise.all([
-      this.find(id),
-      this.#redis.lrange(list, 0, most - 1),
-      this.#redis.llen(list),
-      this.now(),
-    ]);
-    return subscription && { subscription, notices: texts.map(toNotice), waiting, now };
+    const held = await holdScript.run(this.#redis, [keys.subscriptionsBusy], [`${id} ${lane}`, claim, next]);
+    if (held !== 1) return null;
+    const [subscription, texts] = await Promise.all([this.find(id), this.#redis.lrange(list, 0, most - 1)]);
+    return subscription && { subscription, notices: texts.map(toNotice), now, claim: next };
+  }
+
+  /** The lane is due for others. */
+  async release({ subscription, lane, claim }: LaneClaim): Promise<void> {
+    const now = await this.now();
+    await holdScript.run(this.#redis, [keys.subscriptionsBusy], [`${subscription} ${lane}`, claim, now]);
   }
 
   /** `done`: how many of the first are; `due`: when the others are, ms, null: not before a change. Returns how many are left, or -1. */
   async settle(
-    id: string,
-    lane: string,
+    { subscription: id, lane, claim }: LaneClaim,
     first: StoredNotice,
     {
       done,
@@ -274,8 +296,15 @@ export class SubscriptionStore {
       this.#redis,
       [keys.subscription(id), keys.notices(id, lane), keys.subscriptionsBusy],
       [
-        ...[`${id} ${lane}`, first.text, done, due ?? "", channelOf(lane), JSON.stringify(state)],
-        ...[changes ? 1 : 0, keys.subscriptionsVersion],
+        ...[
+          `${id} ${lane}`,
+          first.text,
+          done,
+          due === null ? "" : Math.ceil(due),
+          channelOf(lane),
+          JSON.stringify(state),
+        ],
+        ...[changes ? 1 : 0, keys.subscriptionsVersion, claim],
       ],
     );
     return Number(left);

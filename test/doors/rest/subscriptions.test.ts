@@ -111,7 +111,7 @@ test("a test says for each channel whether it was delivered, without a secret", 
 
 test("Slack gets escaped text, ntfy JSON at its root, both a link; what is asked only where the agent allows it", async () => {
   const { api, ann, subscribe, tick, ask } = await setup({ publicUrl: "https://errand.example" });
-  await api.call("PATCH", "/v1/agents/scout", { notify: { contents: ["ntfy"] } });
+  await api.call("PATCH", "/v1/agents/scout", { notify: { contents: ["ntfy"], links: "sign_in" } });
   const [slack, ntfy] = await Promise.all([startReceiver(), startReceiver()]);
   await subscribe(ann, {
     events: ["question"],

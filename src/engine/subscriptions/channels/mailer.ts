@@ -13,7 +13,7 @@ export interface MailSettings {
   readonly from: string;
 }
 
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 10_000;
 /** Replies of a server that no later try changes: there is no such mailbox. */
 const NO_MAILBOX = [550, 551, 553];
 

@@ -49,6 +49,8 @@ function callOf(
   }
 }
 
+/** Nobody waits longer for the next notification because of one receiver. */
+const TIMEOUT_MS = 10_000;
 /** The receiver has gone for good. A 404 may be a proxy's, but RFC 8030 says that it ends a browser's subscription. */
 const GONE = [410];
 const NO_BROWSER = [404, 410];
@@ -58,7 +60,7 @@ async function post(
   { url, headers, body }: HttpPost,
   gone: readonly number[],
 ): Promise<Sent> {
-  const status = await egress.post(url, { ...headers, "user-agent": "errand" }, body);
+  const status = await egress.post(url, { ...headers, "user-agent": "errand" }, body, TIMEOUT_MS);
   if (status >= 200 && status < 300) return { kind: "delivered" };
   return failed(`It answered with status ${status}.`, gone.includes(status));
 }
