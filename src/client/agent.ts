@@ -41,6 +41,11 @@ export interface AgentOptions extends ConnectionOptions {
   readonly workerId?: string | undefined;
   /** Whether to stop after replying to one delegation. Default false. */
   readonly once?: boolean | undefined;
+  /**
+   * Stops when nothing came for so many seconds: each slot then polls no more, and `run` resolves when all have ended. With 0 it
+   * works on what waits, and stops. An outage of the broker does not end it. Default: it never stops by itself.
+   */
+  readonly stopWhenIdleSeconds?: number | undefined;
   /** How long work in progress may continue when the agent stops, in seconds; then its signal aborts. Default 0. */
   readonly drainSeconds?: number | undefined;
   /**
@@ -245,6 +250,7 @@ export class Agent {
   async #slot(): Promise<void> {
     const { signal } = this.#stopping;
     let next: ReceivedLease | undefined;
+    let idleSince = performance.now();
     try {
       while (!signal.aborted) {
         // Another slot has found out since that this worker must pause.
@@ -252,10 +258,16 @@ export class Agent {
         if (this.#breaker.isOpen) next = undefined;
         const permit = await this.#breaker.enter(signal).catch(() => undefined);
         if (permit === undefined) break;
-        const received: ReceivedLease | undefined = next ?? (await this.#poll(permit));
+        const received: ReceivedLease | undefined =
+          next ?? (await this.#poll(permit, this.#holdSeconds(idleSince)));
         next = undefined;
-        if (received === undefined) this.#breaker.leave(permit);
-        else next = await this.#work(received, permit);
+        if (received === undefined) {
+          this.#breaker.leave(permit);
+          if (this.#idleLeftMs(idleSince) <= 0) break;
+        } else {
+          next = await this.#work(received, permit);
+          idleSince = performance.now();
+        }
       }
     } catch (error) {
       this.#fatal ??= error;
@@ -263,6 +275,16 @@ export class Agent {
     }
     // The answer to the last reply contained a lease, but the agent is stopping.
     if (next) await tryRelease(this.#context, next.lease);
+  }
+
+  /** How long a slot may still wait for work before it ends. */
+  #idleLeftMs(idleSince: number): number {
+    const { stopWhenIdleSeconds: most = Number.POSITIVE_INFINITY } = this.#options;
+    return most * 1000 - (performance.now() - idleSince);
+  }
+
+  #holdSeconds(idleSince: number): number {
+    return Math.min(POLL_SECONDS, Math.max(0, Math.ceil(this.#idleLeftMs(idleSince) / 1000)));
   }
 
   /** Works on a delegation, and on those that it takes before the reply to find out whether a failure is its own fault. */
@@ -335,7 +357,7 @@ export class Agent {
     const permit = await this.#breaker.enter(this.#stopping.signal).catch(() => undefined);
     if (permit === undefined) return undefined;
     // An error comes again at the next poll.
-    const received = await this.#poll(permit, 0).catch(() => undefined);
+    const received = await this.#poll(permit, 0, { isOnlyTry: true }).catch(() => undefined);
     if (received === undefined) {
       this.#breaker.leave(permit);
       return undefined;
@@ -347,7 +369,11 @@ export class Agent {
   }
 
   /** Returns a lease, or undefined when the wait ended or the agent stops. Throws errors that a retry cannot fix. */
-  async #poll({ signal }: Permit, waitSeconds = POLL_SECONDS): Promise<ReceivedLease | undefined> {
+  async #poll(
+    { signal }: Permit,
+    waitSeconds: number,
+    { isOnlyTry = false } = {},
+  ): Promise<ReceivedLease | undefined> {
     const { http, outage } = this.#context;
     /** The next poll is not held, so that its answer shows at once that an outage is over. */
     let isProbe = false;
@@ -376,7 +402,7 @@ export class Agent {
         if (waitSeconds > 0 && performance.now() - askedAt < 1000) await sleep(backoffMs(1), signal);
         return undefined;
       } catch (error) {
-        if (waitSeconds === 0) throw error;
+        if (isOnlyTry) throw error;
         mayProbe ||= isUnreached(error);
         isProbe = mayProbe && !isRateLimit(error);
         if (!signal.aborted) await outage.backOff(error, failures, signal);

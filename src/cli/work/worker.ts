@@ -1,5 +1,5 @@
 /** Shared by `errand work` and `errand relay`: options, and the creation of the agent. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { Agent as AgentInfo } from "../../schema/agent.ts";
@@ -14,6 +14,7 @@ export interface WorkerOptions {
   readonly agent: string;
   readonly lease?: number;
   readonly once?: boolean;
+  readonly exitWhenIdle?: number;
   readonly workerId?: string;
   readonly concurrency?: number;
   readonly keepRunning?: boolean;
@@ -30,6 +31,14 @@ export function withWorkerOptions(command: Command): Command {
       duration,
     )
     .option("--once", "stop after replying to one delegation")
+    .addOption(
+      new Option(
+        "--exit-when-idle [duration]",
+        "exit with status 0 when no work came for this long (default: as soon as none waits)",
+      )
+        .preset("0")
+        .argParser((text: string) => (text === "0" ? 0 : duration(text))),
+    )
     .option(
       "--worker-id <id>",
       "the name of this worker (default: host name, process id and a random part)",
@@ -50,6 +59,7 @@ export const agentOptions = (host: CliHost, options: WorkerOptions, { mayKeepRun
   leaseSeconds: options.lease,
   workerId: options.workerId,
   once: options.once,
+  stopWhenIdleSeconds: options.exitWhenIdle,
   keepRunning: options.keepRunning,
   stopWithinSeconds: STOP_WITHIN_SECONDS,
   onEvent: workLog(host, { ...options, mayKeepRunning }),
