@@ -174,77 +174,81 @@ function keyOf(kind: string, shape: QuestionShape, answered: number): string {
   return JSON.stringify(names.includes(null) ? [kind, answered, requests] : [kind === "auth", names]);
 }
 
-const interrupt = step<{
-  via: number;
-  pick: Pick;
-  by: string;
-  again: boolean;
-  kind: "input" | "auth";
-  shape: QuestionShape;
-  expires: number | undefined;
-  hold: boolean;
-}>({
-  name: "interrupt",
-  check: mayPick,
-  async run(model, real, { via, pick, by, expires, again, hold, ...asked }) {
-    const likely = [hasOpenQuestion, hasAnswer, mayAskAgain];
-    const before = again ? likely.map((fits) => model.leases.findLast(fits)).find(Boolean) : undefined;
-    const held = before ?? pickLease(model, pick);
-    const { item, fence } = held;
-    // The agent does not ask the broker's question.
-    const { kind, shape } = before?.item.questions.findLast((one) => one.shape !== "budget") ?? asked;
-    const caller = principal(model, by, held);
-    const body = { kind, ...QUESTIONS[shape] };
-    const text = JSON.stringify(body);
-    const key = keyOf(kind, shape, item.questions.filter((one) => one.answer !== null).length);
-    const path = `/v1/leases/${held.id}/interrupt`;
-    const answer = await real.call(via, caller, "POST", path, {
-      ...body,
-      expires_in_seconds: expires,
-      hold,
-    });
+interface Asking {
+  readonly via: number;
+  readonly pick: Pick;
+  readonly by: string;
+  readonly again: boolean;
+  readonly kind: "input" | "auth";
+  readonly shape: QuestionShape;
+  readonly expires: number | undefined;
+  readonly hold: boolean;
+}
 
-    const lost = model.mayWork(caller, held);
-    const first = item.asked.get(fence);
-    const isRepeat = first !== undefined && (first.key === key || first.body === text);
-    const isHeld = !lost && item.open !== null;
-    // By its body, because the key of an unnamed one depends on the answers before.
-    const repeated = first?.answer && first.body === text ? first : undefined;
-    const takesRules = kind === "input" && shape === "approval" && !model.agent(item.target).person;
-    const ruled = ruledBy(takesRules ? model.rules : [], item, model.now);
-    const known = knownOf(item, key, ruled) ?? repeated;
-    const other: Refusal | null = isHeld && !isRepeat && !known ? { code: "wrong_state" } : null;
-    const refusal = lost?.reason === "interrupted" && isRepeat ? null : (lost ?? other);
-    judge(answer, refusal);
-    if (lost && !refusal) {
-      count(model.made, "asked again");
-      expect(answer.body).toEqual({ interrupt_id: first?.id });
-    } else if (isHeld && !known) {
-      if (refusal) return real.check(item, model);
-      expect(answer.body.interrupt_id).toBe(first?.id);
-      if (hold) {
-        count(model.made, "held again");
-        model.extend(item);
-      } else model.move("park_question", item);
-      expect("held_until" in answer.body).toBe(hold);
-    } else if (!lost && known) {
-      count(model.made, "again with the answer");
-      expect(answer.body.interrupt_id).toBe(known.id);
-      expect(Object.keys(answer.body.answers)).toEqual(known.requests);
-      if (known.ruled) count(model.made, "again with the answer of a rule");
+export async function askQuestion(
+  model: Model,
+  real: Real,
+  { via, pick, by, expires, again, hold, ...asked }: Asking,
+): Promise<void> {
+  const likely = [hasOpenQuestion, hasAnswer, mayAskAgain];
+  const before = again ? likely.map((fits) => model.leases.findLast(fits)).find(Boolean) : undefined;
+  const held = before ?? pickLease(model, pick);
+  const { item, fence } = held;
+  // The agent does not ask the broker's question.
+  const { kind, shape } = before?.item.questions.findLast((one) => one.shape !== "budget") ?? asked;
+  const caller = principal(model, by, held);
+  const body = { kind, ...QUESTIONS[shape] };
+  const text = JSON.stringify(body);
+  const key = keyOf(kind, shape, item.questions.filter((one) => one.answer !== null).length);
+  const path = `/v1/leases/${held.id}/interrupt`;
+  const answer = await real.call(via, caller, "POST", path, {
+    ...body,
+    expires_in_seconds: expires,
+    hold,
+  });
+
+  const lost = model.mayWork(caller, held);
+  const first = item.asked.get(fence);
+  const isRepeat = first !== undefined && (first.key === key || first.body === text);
+  const isHeld = !lost && item.open !== null;
+  // By its body, because the key of an unnamed one depends on the answers before.
+  const repeated = first?.answer && first.body === text ? first : undefined;
+  const takesRules = kind === "input" && shape === "approval" && !model.agent(item.target).person;
+  const ruled = ruledBy(takesRules ? model.rules : [], item, model.now);
+  const known = knownOf(item, key, ruled) ?? repeated;
+  const other: Refusal | null = isHeld && !isRepeat && !known ? { code: "wrong_state" } : null;
+  const refusal = lost?.reason === "interrupted" && isRepeat ? null : (lost ?? other);
+  judge(answer, refusal);
+  if (lost && !refusal) {
+    count(model.made, "asked again");
+    expect(answer.body).toEqual({ interrupt_id: first?.id });
+  } else if (isHeld && !known) {
+    if (refusal) return real.check(item, model);
+    expect(answer.body.interrupt_id).toBe(first?.id);
+    if (hold) {
+      count(model.made, "held again");
       model.extend(item);
-    } else if (!lost && ruled.rules.length > 0) {
-      const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
-      expect("answers" in answer.body).toBe(hold);
-      await answeredByRule(real, model, held, question, hold, ruled.rules);
-    } else if (!lost) {
-      const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
-      expect("held_until" in answer.body).toBe(hold);
-      await raised(real, model, held, question, hold, expires);
-    }
-    await real.check(item, model);
-  },
-});
+    } else model.move("park_question", item);
+    expect("held_until" in answer.body).toBe(hold);
+  } else if (!lost && known) {
+    count(model.made, "again with the answer");
+    expect(answer.body.interrupt_id).toBe(known.id);
+    expect(Object.keys(answer.body.answers)).toEqual(known.requests);
+    if (known.ruled) count(model.made, "again with the answer of a rule");
+    model.extend(item);
+  } else if (!lost && ruled.rules.length > 0) {
+    const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
+    expect("answers" in answer.body).toBe(hold);
+    await answeredByRule(real, model, held, question, hold, ruled.rules);
+  } else if (!lost) {
+    const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
+    expect("held_until" in answer.body).toBe(hold);
+    await raised(real, model, held, question, hold, expires);
+  }
+  await real.check(item, model);
+}
+
+const interrupt = step<Asking>({ name: "interrupt", check: mayPick, run: askQuestion });
 
 /**
  * The question as it was answered before. A failed attempt may leave a held one unanswered. What a person answered counts

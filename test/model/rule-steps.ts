@@ -1,12 +1,13 @@
 /** The steps with rules: to create and revoke them, and to say whether an agent takes any. */
 import * as fc from "fast-check";
 import { expect } from "vitest";
-import { agentIndex, nameOf, rarely, span, via } from "./delegator-steps.ts";
+import { askQuestion } from "./agent-steps.ts";
+import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
 import type { ModelRule, Refusal } from "./item.ts";
 import { count, type Model } from "./model.ts";
 import { judge, type Real } from "./real.ts";
 import { RULE_SHAPES, type RuleShape, stateOf } from "./rules.ts";
-import { type Step, step } from "./step.ts";
+import { type Pick as LeasePick, mayPick, pickLease, type Step, step } from "./step.ts";
 
 interface Create {
   readonly via: number;
@@ -18,29 +19,50 @@ interface Create {
   readonly uses: number | undefined;
 }
 
-const create = step<Create>({
-  name: "create rule",
-  async run(model, real, { via, agent: index, by, shape, decision, seconds, uses }) {
-    const agent = nameOf(model, index);
-    const [says] = RULE_SHAPES[shape];
-    const body = { ...says, agent, decision, for_seconds: seconds, max_uses: uses };
-    const answer = await real.call(via, by, "POST", "/v1/rules", body);
-    const refusal: Refusal | null = model.agent(agent).person ? { code: "approval_required" } : null;
-    judge(answer, refusal, 201);
-    if (refusal) return;
-    const expiresAt = seconds === undefined ? null : model.now + seconds;
-    const { id } = answer.body;
-    model.rules.push({
-      id,
+async function createRule(model: Model, real: Real, args: Create): Promise<void> {
+  const { via, agent: index, by, shape, decision, seconds, uses } = args;
+  const agent = nameOf(model, index);
+  const [says] = RULE_SHAPES[shape];
+  const body = { ...says, agent, decision, for_seconds: seconds, max_uses: uses };
+  const answer = await real.call(via, by, "POST", "/v1/rules", body);
+  const refusal: Refusal | null = model.agent(agent).person ? { code: "approval_required" } : null;
+  judge(answer, refusal, 201);
+  if (refusal) return;
+  const expiresAt = seconds === undefined ? null : model.now + seconds;
+  model.rules.push({
+    ...{ id: answer.body.id, agent, by, shape, decision, expiresAt },
+    ...{ maxUses: uses ?? null, uses: 0, revoked: false },
+  });
+}
+
+const create = step<Create>({ name: "create rule", run: createRule });
+
+/** A rule for the agent of a live lease, and then its question, twice. */
+const askRuled = step<Pick<Create, "via" | "decision" | "uses"> & { pick: LeasePick; hold: boolean }>({
+  name: "ask about what has a rule",
+  check: mayPick,
+  async run(model, real, { via, pick, decision, uses, hold }) {
+    const { item } = pickLease(model, pick);
+    const agent = model.agents.findIndex(({ name }) => name === item.target);
+    await createRule(model, real, {
+      via,
       agent,
-      by,
-      shape,
+      by: "operator",
+      shape: "exact",
       decision,
-      expiresAt,
-      maxUses: uses ?? null,
-      uses: 0,
-      revoked: false,
+      seconds: undefined,
+      uses,
     });
+    const question = {
+      via,
+      pick,
+      by: "holder",
+      kind: "input",
+      shape: "approval",
+      expires: undefined,
+    } as const;
+    await askQuestion(model, real, { ...question, again: false, hold });
+    await askQuestion(model, real, { ...question, again: true, hold: true });
   },
 });
 
@@ -110,6 +132,17 @@ export const ruleSteps: readonly [number, fc.Arbitrary<Step>][] = [
         by: fc.constantFrom("creator", "creator", "operator", "approver:ann", "caller:bob"),
       })
       .map(revoke),
+  ],
+  [
+    4,
+    fc
+      .record({
+        ...{ via, pick },
+        decision: fc.constantFrom("approve", "approve", "deny"),
+        uses: rarely(fc.constantFrom(1, 2)),
+        hold: fc.boolean(),
+      })
+      .map(askRuled),
   ],
   [1, fc.record({ agent: agentIndex, person: fc.constantFrom(true, false, false) }).map(approvals)],
 ];
