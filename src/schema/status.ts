@@ -81,6 +81,15 @@ export const statusSchema = z.strictObject({
   now: instantSchema,
   /** The principal of the request's token. */
   principal: principalSchema,
+  /** What notifications may contain and how they leave. */
+  notifications: z
+    .strictObject({
+      /** Whether they have links: ERRAND_PUBLIC_URL is set. */
+      links: z.boolean(),
+      /** Whether the broker has a mail server. */
+      mail: z.boolean(),
+    })
+    .optional(),
   /** What the caller's work may use by day and by month, and has used; absent if its token has no budgets. */
   budgets: periodBudgetsShownSchema.optional(),
   /** For the operator and viewers; null for others. */

@@ -9,6 +9,7 @@ import { recoveryFor } from "../recovery.ts";
 import { degradedBy, withStorageReason } from "../storage-reason.ts";
 import type { Check } from "./check.ts";
 import { diskCheck } from "./local.ts";
+import { reachChecks } from "./reach.ts";
 
 /** A smaller skew needs no warning. */
 const SKEW_MS = 2000;
@@ -76,6 +77,7 @@ async function* statusChecks(
   yield versionCheck(ownVersion, status.version);
   yield clockCheck(Date.parse(status.now) - (askedAt + tookMs / 2), tookMs / 2);
   if (status.gateways) yield gatewaysCheck(status.gateways);
+  yield* reachChecks(new Http(connection).url, status);
   const { files } = status;
   if (files && files.free_bytes !== null) yield* diskCheck("the files", files.free_bytes);
   if (status.redis === null) yield* skipped("shown only to the operator and viewers", "redis");

@@ -15,6 +15,8 @@ export const checkSchema = z.strictObject({
     "version",
     "clock",
     "gateways",
+    "links",
+    "mail",
     "append_only",
     "redis",
     "redis_eviction",

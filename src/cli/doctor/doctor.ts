@@ -24,7 +24,8 @@ import { proxyChecks } from "./proxy.ts";
 
 const ABOUT = `
 It checks this program (Node, settings, the data directory, how the embedded Redis last loaded its data) and the broker
-(whether it responds, its version, your token, its clock, its Redis and the Redis settings). If no broker responds, it
+(whether it responds, its version, your token, its clock, where links in notifications lead, its mail server, its Redis and
+the Redis settings). If no broker responds, it
 shows which Redis a broker would use here. With --preset it checks only the program of 'errand work --preset': its version,
 beside the one that was tested, and its sign-in, as far as that shows without a call to its provider. The exit code is that
 of the most serious failure. Warnings do not change the exit code.`;

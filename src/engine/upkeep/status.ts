@@ -17,6 +17,8 @@ export async function status(
     | "dataDir"
     | "files"
     | "id"
+    | "linkBase"
+    | "mailer"
     | "publicUrl"
     | "redis"
     | "redisSource"
@@ -41,6 +43,7 @@ export async function status(
     started_at: toInstant(startedAt),
     now: toInstant(ms),
     principal: principal.text,
+    notifications: { links: broker.linkBase !== null, mail: broker.mailer.isSet },
     ...(budgets && { budgets }),
     redis: settings && {
       ...settings,

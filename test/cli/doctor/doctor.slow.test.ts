@@ -101,7 +101,11 @@ describe("with a broker", () => {
     const { url } = await serveIn(dir);
     const { code, checks } = await doctor(dir);
     expect(code).toBe(0);
-    expect(new Set(Object.values(statuses(checks)))).toEqual(new Set(["ok"]));
+    const { links, mail, ...others } = statuses(checks);
+    expect(new Set(Object.values(others))).toEqual(new Set(["ok"]));
+    expect([links, mail]).toEqual(["skip", "skip"]);
+    expect(checks.links?.detail).toContain("ERRAND_PUBLIC_URL");
+    expect(checks.mail?.detail).toContain("ERRAND_SMTP_URL");
     // `gateways` is for several on one port; the proxies are shown where one is set.
     const absent = [
       "program",

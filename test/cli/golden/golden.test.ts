@@ -195,6 +195,7 @@ async function screen(...argv: string[]): Promise<string> {
         version: "1.2.3",
         broker_id: "brk_1",
         url: "https://errand.example.org",
+        notifications: { links: true, mail: false },
         now: NOW,
         started_at: ago(7200),
         principal: "operator",
