@@ -71,6 +71,7 @@ const HARMLESS = [
     "Last week",
     "This week",
     "Reading …",
+    "New schedule",
   ],
   // Widen and Close have signs.
   "",

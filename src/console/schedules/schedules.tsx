@@ -1,18 +1,21 @@
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { whenText } from "../../client/schedule-text.ts";
 import { Schedules as Client } from "../../client/schedules.ts";
 import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
 import { adopt } from "../app/adopt.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
-import { isOperator } from "../session/rights.ts";
+import { isOperator, mayDelegate } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Age, Left } from "../ui/age.tsx";
+import { Confirm } from "../ui/confirm.tsx";
 import { Empty } from "../ui/empty.tsx";
+import { orGone } from "../ui/or-gone.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Windowed } from "../ui/windowed.tsx";
+import { ScheduleForm } from "./schedule-form.tsx";
 import { styles } from "./schedules.css";
 
 adopt(styles);
@@ -27,11 +30,30 @@ export function Schedules() {
   const round = useComputed(() => Math.floor(now.value / AGAIN_MS));
   const read = (_: unknown, signal: AbortSignal) => clientOf().list({ signal });
   const { value, error, reload } = useLoaded("schedules", read, round.value);
+  const isNew = useSignal(false);
+  const close = (isChanged: boolean) => {
+    isNew.value = false;
+    if (isChanged) reload();
+  };
   return (
     <section aria-label="Schedules">
       <h1>
         Schedules {value !== null && value.length > 0 && <small>{value.length.toLocaleString("en")}</small>}
       </h1>
+      {isNew.value ? (
+        <ScheduleForm onDone={close} />
+      ) : (
+        mayDelegate.value && (
+          <button
+            type="button"
+            onClick={() => {
+              isNew.value = true;
+            }}
+          >
+            New schedule
+          </button>
+        )
+      )}
       <Problem error={error} />
       {value === null && !error && <p class="loading">Reading the schedules …</p>}
       {value?.length === 0 && (
@@ -54,6 +76,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onChange: () => void }) {
   const { id, name, owner, state, problem, next, last_runs, delegation } = schedule;
   const { isRunning, error, run } = useAction();
+  const isEdited = useSignal(false);
   const isOwn = isOperator.value || session.value?.principal === owner;
   const target = textOf(delegation.target);
   const title = name ?? textOf(delegation.task).slice(0, 100);
@@ -63,6 +86,17 @@ function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onC
       onChange();
     });
   const [last] = last_runs;
+  if (isEdited.value) {
+    const close = (isChanged: boolean) => {
+      isEdited.value = false;
+      if (isChanged) onChange();
+    };
+    return <ScheduleForm schedule={schedule} onDone={close} />;
+  }
+  const remove = async () => {
+    await orGone(clientOf().delete(id));
+    onChange();
+  };
   return (
     <div class="schedule">
       <b title={title}>{title || id}</b>
@@ -112,6 +146,25 @@ function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onC
               Resume
             </button>
           )}
+          <button
+            type="button"
+            aria-label={`Edit ${title || id}`}
+            onClick={() => {
+              isEdited.value = true;
+            }}
+          >
+            Edit
+          </button>
+          <Confirm
+            verb="Delete"
+            object={title || id}
+            question="Delete this schedule?"
+            quiet
+            danger
+            onConfirm={remove}
+          >
+            <p>It delegates nothing more. What it delegated goes on.</p>
+          </Confirm>
         </span>
       )}
       <Problem error={error} />
