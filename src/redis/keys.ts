@@ -100,6 +100,8 @@ export const keys = {
   questionsExpiring: `${COMMON}:subscriptions:expiring`,
   /** STRING: the gateway that reads the events for subscriptions at present; expires. */
   notifier: `${COMMON}:subscriptions:notifier`,
+  /** LIST: JSON of who was told of a question and how, newest first; bounded, expires. */
+  told: (delegation: string, question: string) => `${COMMON}:told:${delegation}:${question}`,
   /** STRING: JSON of what the link with this hash is for; expires with its question. */
   link: (hash: string) => `${COMMON}:link:${hash}`,
   /** STRING: the key from which the secrets of links are derived. */

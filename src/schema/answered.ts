@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { boundedChangesSchema } from "./changes.ts";
 import { decisionSchema } from "./interrupt.ts";
+import { toldSchema } from "./notice.ts";
 import {
   agentNameSchema,
   delegationIdSchema,
@@ -86,6 +87,8 @@ export const settledQuestionSchema = z.strictObject({
   via: z.string().nullable(),
   /** What it asked, and the answers. */
   requests: z.array(settledRequestSchema),
+  /** Of a question that expired: who was notified of it, and how, newest first. Absent: it was answered. */
+  told: z.array(toldSchema).optional(),
 });
 /** A question that was answered, or expired unanswered. */
 export type SettledQuestion = z.infer<typeof settledQuestionSchema>;

@@ -1,5 +1,6 @@
 /** What notifications are about, and the kinds of channels that deliver them. Limit: names only. */
 import * as z from "zod";
+import { instantSchema, principalSchema } from "./values.ts";
 
 /**
  * What a notification is about. `question`: a question that you may answer was asked. `question_expiring`: it is still open
@@ -43,3 +44,13 @@ export const agentNotifyPatchSchema = z.strictObject({
   one_tap: agentNotifySchema.shape.one_tap.unwrap().nullish(),
 });
 export type AgentNotify = z.output<typeof agentNotifySchema>;
+
+/** Somebody was told of a question. */
+export const toldSchema = z.strictObject({
+  /** Who. */
+  person: principalSchema,
+  /** By which kind of channel. */
+  channel: channelKindSchema,
+  /** When the channel took it. */
+  at: instantSchema,
+});

@@ -182,7 +182,13 @@ test("a question about to expire is announced once, ignores quiet hours, and its
   await gateway.sweep.tick();
   await tick();
   await until(() => received.length === 3);
-  expect(bodies(received)[2]).toMatchObject({ type: "question_expired", delegation_id: made.body.id });
+  const told = ["approver:ann", "caller:alice"].map((person) => ({ person, channel: "webhook" }));
+  const last = bodies(received)[2];
+  expect(last).toMatchObject({ type: "question_expired", delegation_id: made.body.id, interrupt_id });
+  for (const { person } of told) expect(last.text).toContain(`${person} by webhook`);
+  const [answered] = (await ann.call("GET", "/v1/answers?outcome=expired")).body.answers;
+  expect(answered.told).toHaveLength(2);
+  expect(answered.told).toEqual(expect.arrayContaining(told.map((one) => expect.objectContaining(one))));
 });
 
 test("above digest_above, what waits is one notification", async () => {

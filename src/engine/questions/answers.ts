@@ -18,6 +18,7 @@ import type { Scans } from "../broker.ts";
 import { BATCH, type Lists, type Position, scan, toPlan } from "../delegations/list.ts";
 import { preview } from "../delegations/preview.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
+import { readTold } from "../subscriptions/told.ts";
 import { type EventPlace, readEventsAt } from "./events-at.ts";
 
 export interface AnswersQuery extends AnswersFilter {
@@ -73,10 +74,17 @@ async function page(broker: Scans, principal: Principal, query: AnswersQuery): P
   const ids = [...new Set(shown.map(({ entry }) => entry.delegation_id))];
   const summaries = await readSummaries(broker.bulk, broker.shards, ids, { previews: true });
   const previews = new Map(summaries.flatMap((one) => (one ? [[one.id, one.task_preview]] : [])));
+  const told = await Promise.all(
+    shown.map(({ answered, entry, interrupt_id }) =>
+      answered ? undefined : readTold(broker.bulk, entry.delegation_id, interrupt_id),
+    ),
+  );
   const answers = shown.flatMap((hit, at) => {
     const task_preview = previews.get(hit.entry.delegation_id);
+    const whom = told[at];
     // Erased meanwhile.
-    return task_preview === undefined ? [] : [toAnswer(hit, questions[at] ?? null, task_preview)];
+    if (task_preview === undefined) return [];
+    return [{ ...toAnswer(hit, questions[at] ?? null, task_preview), ...(whom && { told: whom }) }];
   });
   const isCut = count < hits.length;
   return { answers, next_cursor: cursorOf(isCut ? (shown.at(-1)?.position ?? next) : next) };

@@ -3,6 +3,8 @@
  * receiver accepted it, and a repeat carries the same id. Limit: a job of the outbound queue wakes it; when the lane is due
  * is in Redis, so a lost job is made again (notifier.ts). A channel that fails for a day, or is gone, is paused.
  */
+import type { ChannelKind } from "../../schema/notice.ts";
+import { toInstant } from "../../schema/values.ts";
 import type { Broker } from "../broker.ts";
 import type { Sent } from "./channels/outcome.ts";
 import { type Sends, send } from "./channels/send.ts";
@@ -16,6 +18,7 @@ import {
   type StoredNotice,
   type StoredSubscription,
 } from "./stored-subscription.ts";
+import { noteTold } from "./told.ts";
 
 type Needs = Sends &
   Pick<
@@ -28,6 +31,7 @@ type Needs = Sends &
     | "log"
     | "metrics"
     | "redis"
+    | "retentionMs"
     | "shards"
     | "subscriptions"
     | "tokens"
@@ -103,6 +107,8 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
       const next = notification === null ? state : { delivered_at: now };
       if (notification !== null)
         broker.metrics.notifications.inc({ channel: channel.kind, outcome: "delivered" });
+      for (const one of notification === null ? [] : notices.slice(0, count))
+        await note(broker, one, owner, channel.kind, now);
       // It stays claimed for the rest.
       return (await settle(count, held.claim, next)) > 0;
     }
@@ -137,4 +143,18 @@ async function digestOf(broker: Needs, subscription: StoredSubscription, due: re
     left.push(...some.filter((_, n) => matter[n]));
   }
   return left.length === 0 ? null : toDigest(broker, subscription, left);
+}
+
+/** So that a question that expires says who knew of it. */
+async function note(
+  { redis, retentionMs }: Needs,
+  { kind, delegation, question }: StoredNotice,
+  person: string,
+  channel: ChannelKind,
+  now: number,
+): Promise<void> {
+  if (kind !== "question" && kind !== "question_expiring") return;
+  if (delegation === undefined || question === undefined) return;
+  const told = { person, channel, at: toInstant(now) };
+  await noteTold(redis, { delegation, question }, told, retentionMs + FOR_A_DAY_MS);
 }

@@ -9,7 +9,11 @@ const questionSchema = z.object({
   auto: z.literal(true).optional(),
   interrupt: z.object({ id: z.string(), expires_at: z.string() }),
 });
-const failureSchema = z.object({ error: z.object({ code: z.string() }) });
+const failureSchema = z.object({
+  error: z.object({ code: z.string() }),
+  /** The question that expired. */
+  interrupt_id: z.string().optional(),
+});
 
 export const isOfInterest = ({ status, type }: Pick<Entry, "status" | "type">): boolean =>
   status === "interrupted" || TERMINAL_EVENT_TYPES.includes(type);
@@ -35,7 +39,10 @@ export function happeningsOf(entry: Entry): Found {
   }
   if (!TERMINAL_EVENT_TYPES.includes(type)) return { happenings: [] };
   const ended = { kind: "ended" as const, ...common, state };
-  const { error } = failureSchema.safeParse(parseJson(`{${more}}`)).data ?? {};
-  if (error?.code !== "interrupt_expired") return { happenings: [ended] };
-  return { happenings: [{ kind: "question_expired", ...common }, ended] };
+  const failure = failureSchema.safeParse(parseJson(`{${more}}`)).data;
+  if (failure?.error.code !== "interrupt_expired") return { happenings: [ended] };
+  const { interrupt_id: question } = failure;
+  return {
+    happenings: [{ kind: "question_expired", ...common, ...(question !== undefined && { question }) }, ended],
+  };
 }

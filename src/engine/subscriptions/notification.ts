@@ -15,6 +15,7 @@ import { digestOf, linkAnswerOf } from "../links/fitting.ts";
 import type { Link } from "../links/store.ts";
 import type { Composed } from "./composed.ts";
 import type { StoredNotice, StoredSubscription } from "./stored-subscription.ts";
+import { readTold } from "./told.ts";
 
 type Needs = Pick<Broker, "agents" | "linkBase" | "links" | "redis" | "shards">;
 
@@ -67,7 +68,12 @@ export async function toNotification(
   const notification = {
     ...head,
     title: titleOf(kind, agent, state, code),
-    text: shows ? contentsOf(record, asks) : "",
+    text: [
+      kind === "question_expired" ? await toldText(broker, delegation, question) : "",
+      shows ? contentsOf(record, asks) : "",
+    ]
+      .filter((line) => line !== "")
+      .join("\n"),
     ...linkTo(broker, `#/d/${delegation}`),
     ...{ agent, delegation_id: delegation },
     ...(question !== undefined && { interrupt_id: question }),
@@ -75,6 +81,13 @@ export async function toNotification(
   };
   if (!asks || notify?.links !== "answer") return plain(notification);
   return withAnswerLink(broker, subscription, channel, record, { notification, oneTap: notify.one_tap });
+}
+
+/** Who knew of the question that nobody answered. */
+async function toldText({ redis }: Needs, delegation: string, question = ""): Promise<string> {
+  const told = await readTold(redis, delegation, question);
+  if (told.length === 0) return "Nobody was notified of it.";
+  return `Notified of it: ${told.map(({ person, channel, at }) => `${person} by ${channel} at ${at}`).join(", ")}.`;
 }
 
 const plain = (notification: Notification): Composed => ({ notification, buttons: [], buttonUrl: "" });

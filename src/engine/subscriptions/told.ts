@@ -1,0 +1,26 @@
+/** Who was told of a question, and how: for whoever asks why nobody answered it. Limit: the newest 20, as long as delegations. */
+import * as z from "zod";
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
+import { toldSchema } from "../../schema/notice.ts";
+import { parseJson } from "../../util/parse-json.ts";
+
+const MOST = 20;
+type Told = z.output<typeof toldSchema>;
+
+export async function noteTold(
+  redis: Redis,
+  { delegation, question }: { readonly delegation: string; readonly question: string },
+  told: Told,
+  forMs: number,
+): Promise<void> {
+  const key = keys.told(delegation, question);
+  await redis.lpush(key, JSON.stringify(told));
+  await redis.ltrim(key, 0, MOST - 1);
+  await redis.pexpire(key, Math.ceil(forMs));
+}
+
+export async function readTold(redis: Redis, delegation: string, question: string): Promise<Told[]> {
+  const texts = await redis.lrange(keys.told(delegation, question), 0, MOST - 1);
+  return z.array(toldSchema).parse(texts.map(parseJson));
+}
