@@ -39,6 +39,7 @@ import type { StoredSchedule } from "./schedules/stored-schedule.ts";
 import type { Counters } from "./stats/counters.ts";
 import type { Mailer } from "./subscriptions/channels/mailer.ts";
 import type { WebPush } from "./subscriptions/channels/web-push.ts";
+import type { Slots } from "./subscriptions/slots.ts";
 import type { SubscriptionStore } from "./subscriptions/store.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
@@ -218,6 +219,7 @@ export interface ScheduleService {
 /** Puts notifications into the lanes of channels, and wakes those that are due. */
 export interface SubscriptionService {
   readonly store: SubscriptionStore;
+  readonly slots: Slots;
   /** Call it when subscriptions have changed. */
   changed(): Promise<void>;
   /** Does everything that is due now; returns the number of lanes that were woken. */

@@ -69,7 +69,6 @@ const emailSchema = z.strictObject({
   to: z.email().max(254),
   ...after,
 });
-const BASE64_URL = /^[A-Za-z0-9_-]+={0,2}$/;
 /** A browser that asked to be notified; the console creates it. */
 const webPushSchema = z.strictObject({
   /** A browser. */
@@ -79,9 +78,9 @@ const webPushSchema = z.strictObject({
   /** The browser's keys, in base64url. Never shown. */
   keys: z.strictObject({
     /** Its public key. */
-    p256dh: z.string().max(128).regex(BASE64_URL, "must be base64url"),
+    p256dh: z.string().regex(/^[A-Za-z0-9_-]{87}=?$/, "must be 65 bytes in base64url"),
     /** Its secret. */
-    auth: z.string().max(64).regex(BASE64_URL, "must be base64url"),
+    auth: z.string().regex(/^[A-Za-z0-9_-]{22}(?:==)?$/, "must be 16 bytes in base64url"),
   }),
   ...after,
 });

@@ -104,10 +104,13 @@ export async function canSeeNode(
   );
 }
 
-/** Throws `forbidden` unless the principal may cancel, answer and send messages. (The target uses its lease.) */
+/** Whether the principal may cancel, answer and send messages. (The target uses its lease.) */
+export const mayControl = ({ kind, text }: Principal, record: Readable<"delegator">): boolean =>
+  kind === "operator" || kind === "approver" || record.get("delegator") === text;
+
+/** Throws `forbidden` unless {@link mayControl}. */
 export function requireControl(principal: Principal, record: StoredDelegation, what: string): void {
-  if (principal.kind === "operator" || principal.kind === "approver") return;
-  if (record.get("delegator") === principal.text) return;
+  if (mayControl(principal, record)) return;
   throw new ErrandError("forbidden", `Only the delegator, an approver or the operator may ${what}.`, {
     delegation_id: record.id,
     delegation_valid: !record.finished,

@@ -35,6 +35,8 @@ const CACHED_BYTES = 500;
 /** The maximum number of expired tokens that one creation deletes. */
 const EXPIRED_BATCH = 100;
 const OPERATOR = toPrincipal("operator");
+/** No id of a token has a colon. */
+const OPERATOR_HOLDER = "operator:";
 
 /**
  * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the limit of tokens, then the audit entry ·
@@ -78,6 +80,7 @@ export class Tokens implements Lookup {
   readonly #revocations: Revocations;
   readonly #sessions: Sessions;
   readonly #operatorHash: string;
+  readonly #operatorHolder: string;
   readonly #onRevoked: (id: string) => Promise<void>;
   readonly #cache = new MarkedCache<CachedToken>({
     maxBytes: CACHE_BYTES,
@@ -100,6 +103,8 @@ export class Tokens implements Lookup {
     this.#revocations = revocations;
     this.#sessions = sessions;
     this.#operatorHash = hashOf(operatorToken);
+    // Not the hash that bearer tokens are compared with.
+    this.#operatorHolder = `${OPERATOR_HOLDER}${hashOf(`holder ${operatorToken}`)}`;
   }
 
   async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
@@ -210,6 +215,16 @@ export class Tokens implements Lookup {
   }
 
   /** Whether there is such a token, and it has not expired. */
+  /** What stands for the token of a request, later and without it: its id, or for the operator's a hash. */
+  holderOf({ token_id }: Identity): string {
+    return token_id ?? this.#operatorHolder;
+  }
+
+  /** Whether that token is still valid. */
+  async isHolder(holder: string): Promise<boolean> {
+    return holder.startsWith(OPERATOR_HOLDER) ? holder === this.#operatorHolder : this.isValid(holder);
+  }
+
   async isValid(id: string): Promise<boolean> {
     const found = await this.#find(id);
     return found !== null && !hasPassed(found.identity.expires_at);

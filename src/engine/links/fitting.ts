@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import { choicesOf, isDecidable, offersDenial } from "../../schema/answer-rules.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { isDecision } from "../../schema/interrupt.ts";
+import { type Decision, isDecision } from "../../schema/interrupt.ts";
 import type { LinkQuestion } from "../../schema/link.ts";
+import type { AgentNotify } from "../../schema/notice.ts";
 import { sortedJson } from "../../schema/sorted-json.ts";
 
 type Question = Pick<Interrupt, "id" | "kind" | "requests">;
@@ -27,3 +28,10 @@ export const digestOf = ({ id, kind, requests }: Question): string =>
   createHash("sha256")
     .update(sortedJson([id, kind, requests]))
     .digest("base64url");
+
+/** The decisions that a button may send, by the agent's setting. */
+export const ONE_TAP: Readonly<Record<AgentNotify["one_tap"], readonly Decision[]>> = {
+  none: [],
+  deny: ["deny"],
+  approve: ["approve", "deny"],
+};

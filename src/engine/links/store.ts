@@ -19,8 +19,12 @@ const linkSchema = z.object({
   digest: z.string(),
   /** What it may do: everything that the page offers, or only this one decision. */
   may: z.enum(["answer", "deny", "approve"]),
-  /** When it was used, ms. */
-  used_at: z.number().optional(),
+  /** That of the subscription's channels when it was sent. */
+  epoch: z.string(),
+  /** What it answered; absent: it was not used. */
+  used: z.string().optional(),
+  /** Why it was refused last. */
+  refused: z.string().optional(),
 });
 export type Link = z.infer<typeof linkSchema>;
 
@@ -49,14 +53,9 @@ export class LinkStore {
     return json === null ? null : (linkSchema.safeParse(parseJson(json)).data ?? null);
   }
 
-  /** From now on it is known, and answers nothing. */
-  async markUsed(token: string, link: Link, at: number): Promise<void> {
-    await this.#redis.set(
-      keys.link(hashOf(token)),
-      JSON.stringify({ ...link, used_at: at }),
-      "KEEPTTL",
-      "XX",
-    );
+  /** What became of it. */
+  async mark(token: string, link: Link, more: Pick<Link, "used" | "refused">): Promise<void> {
+    await this.#redis.set(keys.link(hashOf(token)), JSON.stringify({ ...link, ...more }), "KEEPTTL", "XX");
   }
 
   #brokerKey(): Promise<string> {

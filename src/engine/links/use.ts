@@ -9,12 +9,12 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, Decision } from "../../schema/interrupt.ts";
 import type { LinkQuestion } from "../../schema/link.ts";
-import { type Principal, toPrincipal } from "../access/access.ts";
+import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
 import { type Answers, answer } from "../questions/answer.ts";
 import { audit } from "../upkeep/audit.ts";
-import { digestOf, linkAnswerOf } from "./fitting.ts";
+import { digestOf, linkAnswerOf, ONE_TAP } from "./fitting.ts";
 import type { Link } from "./store.ts";
 
 type Needs = Answers & Pick<Broker, "agents" | "links" | "metrics" | "subscriptions" | "tokens">;
@@ -45,16 +45,24 @@ export interface LinkAnswer {
 
 /** Returns the id of the delegation. */
 export async function answerByLink(broker: Needs, token: string, given: LinkAnswer): Promise<string> {
+  const answered = JSON.stringify([given.decision, given.text]);
+  const known = await broker.links.find(token);
+  // The answer to the first press was lost.
+  if (known?.used === answered) return known.delegation;
   const { link, principal, record, interrupt } = await open(broker, token);
   const way = linkAnswerOf(interrupt);
   const fits =
     way === "decision" ? given.decision !== undefined : way === "text" && given.decision === undefined;
   if (!fits || (link.may !== "answer" && given.decision !== link.may)) throw doesNotFit(way);
   const request = toRequest(interrupt, given);
-  const now = await broker.subscriptions.store.now();
-  // A repeat of the same request, for example after a lost answer, does nothing more.
-  await answer(broker, principal, record.id, request, { via: "link", key: `${token.slice(-22)}` });
-  await broker.links.markUsed(token, link, now);
+  try {
+    await answer(broker, principal, record.id, request, { via: "link", key: token.slice(-22) });
+  } catch (error) {
+    // Somebody else was faster.
+    if (error instanceof ErrandError && error.code === "interrupt_not_open") throw refused();
+    throw error;
+  }
+  await broker.links.mark(token, link, { used: answered });
   broker.metrics.links.inc({ outcome: "answered" });
   const { decision } = given;
   await audit(broker, principal, "link.answer", record.id, {
@@ -95,29 +103,39 @@ async function open(broker: Needs, token: string): Promise<Opened> {
   const link = await broker.links.find(token);
   if (!link) {
     broker.metrics.links.inc({ outcome: "unknown" });
-    broker.log.warn("an unknown link was used");
+    broker.log.debug("an unknown link was used");
     throw refused();
   }
   const principal = toPrincipal(link.person);
   const found = await check(broker, link);
   if (typeof found !== "string") return { link, principal, ...found };
   broker.metrics.links.inc({ outcome: "refused" });
-  await audit(broker, principal, "link.refuse", link.delegation, { ...detailsOf(link), reason: found });
+  // Once for each reason: whoever holds a dead link must not push out other entries.
+  if (link.refused !== found) {
+    await broker.links.mark(token, link, { refused: found });
+    await audit(broker, principal, "link.refuse", link.delegation, { ...detailsOf(link), reason: found });
+  }
   throw refused();
 }
 
 /** Why it answers nothing any more, or its question. */
 async function check(broker: Needs, link: Link): Promise<string | Pick<Opened, "record" | "interrupt">> {
-  if (link.used_at !== undefined) return "it was used";
+  if (link.used !== undefined) return "it was used";
   const subscription = await broker.subscriptions.store.find(link.subscription);
   if (subscription?.owner !== link.person) return "its subscription was deleted";
-  const { token } = subscription;
-  if (token !== "" && !(await broker.tokens.isValid(token))) return "its person has no valid token";
+  if (subscription.epoch !== link.epoch) return "its channel was replaced";
+  if (!(await broker.tokens.isHolder(subscription.token))) return "its person has no valid token";
   const record = await readRecord(broker.redis, broker.shards, link.delegation);
   if (!record || openInterrupt(record)?.id !== link.question) return "its question is closed";
   // Not from the cache: the operator may have closed this way just now.
   const agent = await broker.agents.read(record.get("target"));
-  if (agent?.spec.notify.links !== "answer") return "the agent requires a sign-in";
+  const notify = agent?.spec.notify;
+  if (notify?.links !== "answer") return "the agent requires a sign-in";
+  if (link.may !== "answer" && !ONE_TAP[notify.one_tap].includes(link.may))
+    return "the agent allows no such button";
+  const principal = toPrincipal(link.person);
+  if (!(await canSee(broker, principal, record)) || !mayControl(principal, record))
+    return "its person may not answer it";
   const { interrupt } = toDelegation(record);
   if (!interrupt || digestOf(interrupt) !== link.digest) return "its question is another";
   return { record, interrupt };

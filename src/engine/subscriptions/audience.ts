@@ -5,7 +5,7 @@
 import type { NoticeKind } from "../../schema/notice.ts";
 import { matchesPattern, type Principal, seesAll, toPrincipal } from "../access/access.ts";
 import type { Told } from "./store.ts";
-import { laneOf, type Notice, type StoredSubscription } from "./stored-subscription.ts";
+import { isUrgent, laneOf, type Notice, type StoredSubscription } from "./stored-subscription.ts";
 
 /** What a notification is about, and whose it is. */
 export interface Happening extends Notice {
@@ -16,6 +16,8 @@ export interface Happening extends Notice {
 /** Subscriptions by what they may be told of. */
 export class Audience {
   readonly version: string;
+  /** It has everybody who subscribed before, ms. */
+  validUntil: number;
   /** By owner: those that are told only of what their owner delegated. */
   readonly #own = new Map<string, Member[]>();
   /** Those that may be told of anything. */
@@ -24,8 +26,9 @@ export class Audience {
   readonly #agents = new Map<string, Member[]>();
   readonly #kinds = new Set<NoticeKind>();
 
-  constructor(version: string, subscriptions: readonly StoredSubscription[]) {
+  constructor(version: string, validUntil: number, subscriptions: readonly StoredSubscription[]) {
     this.version = version;
+    this.validUntil = validUntil;
     this.isEmpty = subscriptions.length === 0;
     for (const subscription of subscriptions) {
       const member = { subscription, principal: toPrincipal(subscription.owner) };
@@ -86,7 +89,7 @@ function tell({ id, settings, channels }: StoredSubscription, notice: Notice): T
       {
         subscription: id,
         lane: laneOf(n, notice.kind),
-        due: notice.at + after_seconds * 1000,
+        due: notice.at + (isUrgent(notice.kind) ? 0 : after_seconds * 1000),
         notice,
         ...pause,
       },

@@ -17,7 +17,8 @@ import { lanesOf, type Settings, type StoredSubscription } from "./stored-subscr
 
 const ID_LENGTH = 26;
 
-type Changes = AuditWriter & Pick<Broker, "agents" | "egress" | "mailer" | "shards" | "subscriptions">;
+type Changes = AuditWriter &
+  Pick<Broker, "agents" | "egress" | "mailer" | "shards" | "subscriptions" | "tokens">;
 
 export async function createSubscription(
   broker: Changes,
@@ -36,7 +37,7 @@ export async function createSubscription(
     principal.text,
     now,
     {
-      ...{ owner: principal.text, token: identity.token_id ?? "", settings: textOf(request) },
+      ...{ owner: principal.text, token: broker.tokens.holderOf(identity), settings: textOf(request) },
       ...{ created_at: now, updated_at: now, n: 0 },
     },
     positions,
@@ -102,6 +103,11 @@ export async function patchSubscription(
   { name, ...patch }: SubscriptionPatch,
 ): Promise<void> {
   await change(broker, principal, id, "subscription.update", (before) => {
+    // Their links would come to the operator, and answer in the owner's name.
+    if (before.owner !== principal.text)
+      throw new ErrandError("forbidden", `Only ${before.owner} may change the subscription.`, {
+        recovery: "Delete it, or create one of your own.",
+      });
     const { name: _, ...rest } = before.settings;
     const kept =
       name === null
@@ -110,7 +116,7 @@ export async function patchSubscription(
     const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
     const settings: Settings = { ...kept, ...given };
     requireUsable(broker, principal, settings);
-    return { settings, resumes: patch.deliver !== undefined };
+    return { settings, resumes: patch.deliver !== undefined, replaces: patch.deliver !== undefined };
   });
 }
 
@@ -125,13 +131,15 @@ export const resumeSubscription = (
     settings,
     resumes: true,
     // From now on it depends on the token of this request.
-    ...(owner === principal.text && { token: identity.token_id ?? "" }),
+    ...(owner === principal.text && { token: broker.tokens.holderOf(identity) }),
   }));
 
 interface Changed {
   readonly settings: Settings;
   readonly resumes: boolean;
   readonly token?: string;
+  /** Whether the channels are others. */
+  readonly replaces?: boolean;
 }
 
 /** Repeats the change while others change the subscription at the same time. */
@@ -147,13 +155,14 @@ async function change(
     const read = await store.settingsOf(id);
     const before = await findSubscription(broker, principal, id);
     if (read === null) throw noSubscription(id);
-    const { settings, resumes, token } = next(before);
+    const { settings, resumes, token, replaces = false } = next(before);
     const most = LIMITS.subscription_channels.value;
     const unused = Array.from({ length: most }, (_, n) => n).slice(settings.deliver.length);
     const fields = {
       settings: textOf(settings),
       updated_at: await store.now(),
       ...(token !== undefined && { token }),
+      ...(replaces && { epoch: randomId(10) }),
     };
     const removes = resumes ? Array.from({ length: most }, (_, n) => `channel:${n}`) : [];
     if (!(await store.change(id, read, { fields, removes, lanes: unused.flatMap(lanesOf) }))) continue;
@@ -164,15 +173,18 @@ async function change(
 }
 
 export async function deleteSubscription(broker: Changes, principal: Principal, id: string): Promise<void> {
-  const { owner } = await findSubscription(broker, principal, id);
-  if (!(await broker.subscriptions.store.delete(id, owner))) throw noSubscription(id);
+  // One that another version wrote cannot be read, but deleted.
+  const stored = await broker.subscriptions.store.ownerOf(id);
+  const isUnreadable = principal.kind === "operator" && (await broker.subscriptions.store.find(id)) === null;
+  const owner = isUnreadable ? stored : (await findSubscription(broker, principal, id)).owner;
+  if (owner === null || !(await broker.subscriptions.store.delete(id, owner))) throw noSubscription(id);
   await broker.subscriptions.changed();
   await audit(broker, principal, "subscription.delete", id, { owner });
 }
 
 /** Sends one notification by each channel, at once and without a repeat. */
 export async function testSubscription(
-  broker: Changes & Sends & Pick<Broker, "linkBase" | "links" | "redis" | "shards">,
+  broker: Changes & Sends & Pick<Broker, "bulk" | "linkBase" | "links" | "presence" | "redis" | "shards">,
   principal: Principal,
   id: string,
 ): Promise<SubscriptionTest> {

@@ -4,13 +4,14 @@
  * is in Redis, so a lost job is made again (notifier.ts). A channel that fails for a day, or is gone, is paused.
  */
 import type { ChannelKind } from "../../schema/notice.ts";
+import type { Channel } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Broker } from "../broker.ts";
-import type { Sent } from "./channels/outcome.ts";
 import { type Sends, send } from "./channels/send.ts";
+import type { Composed } from "./composed.ts";
 import { stillMatters, toDigest, toNotification } from "./notification.ts";
 import { untilLoud } from "./quiet.ts";
-import type { LaneAt, LaneClaim } from "./store.ts";
+import type { LaneAt, LaneChange, LaneClaim } from "./store.ts";
 import {
   type ChannelState,
   channelOf,
@@ -30,6 +31,9 @@ type Needs = Sends &
     | "linkBase"
     | "log"
     | "metrics"
+    | "bulk"
+    | "clock"
+    | "presence"
     | "redis"
     | "retentionMs"
     | "shards"
@@ -45,6 +49,10 @@ const RUN_MS = 10_000;
 /** The most that one digest counts. */
 const MOST = 500;
 const AT_ONCE = 50;
+/** How often a receiver refuses a notification before it is dropped. */
+const MOST_REFUSALS = 3;
+/** While too many calls run. */
+const SLOT_MS = 500;
 
 export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: AbortSignal): Promise<null> {
   const endsAt = performance.now() + RUN_MS;
@@ -64,85 +72,121 @@ export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: 
 /** Returns whether more may be due. */
 async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<boolean> {
   const { subscription, notices, now } = found;
-  const { id, settings, channels, owner, token } = subscription;
-  const { lane } = held;
-  const n = channelOf(lane);
+  const { settings, channels, owner, token } = subscription;
+  const n = channelOf(held.lane);
   const channel = settings.deliver[n];
   const [first] = notices;
+  if (!first) return false;
   const state = channels[n] ?? {};
-  if (!first || !channel) return false;
-  const settle = (done: number, due: number | null, next: ChannelState, changes = false) =>
-    broker.subscriptions.store.settle(held, first, { done, due, state: next, changes });
+  const settle = (change: Omit<LaneChange, "epoch">) =>
+    broker.subscriptions.store.settle(held, first, { ...change, epoch: subscription.epoch });
+  const wait = async (ms: number) => {
+    await settle({ done: 0, due: now + ms, state });
+    return false;
+  };
+  /** It stays claimed for the rest. */
+  const goOn = async (done: number, next: ChannelState, drops = 0) =>
+    (await settle({ done, due: held.claim, state: next, drops })) > 0;
+  // Removed while something was told.
+  if (!channel) return goOn(notices.length, state);
   if (state.paused) {
-    await settle(0, null, state);
+    await settle({ done: 0, due: null, state });
     return false;
   }
-  if (token !== "" && !(await broker.tokens.isValid(token))) {
+  if (!(await broker.tokens.isHolder(token))) {
     const problem = `The token with which ${owner} created the subscription was revoked, or has expired.`;
-    await settle(0, null, { ...state, since: now, problem, paused: true }, true);
+    await settle({
+      done: 0,
+      due: null,
+      state: { ...state, since: now, problem, paused: true },
+      changes: true,
+    });
     await broker.subscriptions.changed();
     return false;
   }
-  const wait = Math.max(
-    first.at + channel.after_seconds * 1000 - now,
-    ignoresQuiet(lane) ? 0 : untilLoud(settings.quiet, now),
+  if (!first.isReadable) return goOn(1, state, 1);
+  const after_ms = ignoresQuiet(held.lane) ? 0 : channel.after_seconds * 1000;
+  const early = Math.max(
+    first.at + after_ms - now,
+    ignoresQuiet(held.lane) ? 0 : untilLoud(settings.quiet, now),
   );
-  if (wait > 0) {
-    await settle(0, now + wait, state);
-    return false;
+  if (early > 0) return wait(early);
+  const next = await nextOf(broker, subscription, channel, firstDue(notices, now - after_ms));
+  if (next.message === null) return goOn(next.count, state);
+  const slot = broker.subscriptions.slots.acquire(owner);
+  if (slot === null) return wait(SLOT_MS);
+  const sent = await send(broker, owner, channel, next.message).finally(slot);
+  if (sent.kind === "wait") return wait(sent.ms);
+  if (sent.kind === "delivered") {
+    broker.metrics.notifications.inc({ channel: channel.kind, outcome: "delivered" });
+    for (const one of notices.slice(0, next.count)) await note(broker, one, owner, channel.kind, now);
+    return goOn(next.count, { delivered_at: now });
   }
-  const due = notices.filter(({ at }) => at + channel.after_seconds * 1000 <= now);
-  const isDigest = due.length > settings.digest_above;
-  const count = isDigest ? due.length : 1;
-  const notification = isDigest
-    ? await digestOf(broker, subscription, due)
-    : await toNotification(broker, subscription, channel, first);
-  const sent: Sent =
-    notification === null ? { kind: "delivered" } : await send(broker, owner, channel, notification);
-  switch (sent.kind) {
-    case "wait":
-      await settle(0, now + sent.ms, state);
-      return false;
-    case "delivered": {
-      const next = notification === null ? state : { delivered_at: now };
-      if (notification !== null)
-        broker.metrics.notifications.inc({ channel: channel.kind, outcome: "delivered" });
-      for (const one of notification === null ? [] : notices.slice(0, count))
-        await note(broker, one, owner, channel.kind, now);
-      // It stays claimed for the rest.
-      return (await settle(count, held.claim, next)) > 0;
-    }
-    case "failed": {
-      const since = state.since ?? now;
-      const paused = sent.gone || now - since > FOR_A_DAY_MS;
-      const { delivered_at } = state;
-      const next = { since, problem: sent.problem, ...(delivered_at !== undefined && { delivered_at }) };
-      broker.metrics.notifications.inc({ channel: channel.kind, outcome: paused ? "given_up" : "failed" });
-      broker.log.warn(
-        { subscription_id: id, channel: channel.kind, problem: sent.problem },
-        paused ? "a channel of a subscription is paused" : "a notification failed; it is retried",
-      );
-      await settle(
-        0,
-        paused ? null : now + broker.callbackRetryMs(now - since),
-        { ...next, ...(paused && { paused }) },
-        paused,
-      );
-      if (paused) await broker.subscriptions.changed();
-      return false;
-    }
-  }
+  const since = state.since ?? now;
+  const { delivered_at } = state;
+  const refusals = sent.refused ? (state.refusals ?? 0) + 1 : 0;
+  const failed = {
+    since,
+    problem: sent.problem,
+    refusals,
+    ...(delivered_at !== undefined && { delivered_at }),
+  };
+  // The receiver takes others; this one it never will.
+  if (refusals >= MOST_REFUSALS) return goOn(next.count, { ...failed, refusals: 0 }, next.count);
+  const paused = sent.gone || now - since > FOR_A_DAY_MS;
+  broker.metrics.notifications.inc({ channel: channel.kind, outcome: paused ? "given_up" : "failed" });
+  broker.log.warn(
+    { subscription_id: subscription.id, channel: channel.kind, problem: sent.problem },
+    paused ? "a channel of a subscription is paused" : "a notification failed; it is retried",
+  );
+  await settle({
+    done: 0,
+    due: paused ? null : now + broker.callbackRetryMs(now - since),
+    state: { ...failed, ...(paused && { paused }) },
+    changes: paused,
+  });
+  if (paused) await broker.subscriptions.changed();
+  return false;
 }
 
-/** Of those that still matter; null: none does. */
-async function digestOf(broker: Needs, subscription: StoredSubscription, due: readonly StoredNotice[]) {
+/** Those at the beginning that happened up to then: of several shards, a later one may be earlier. */
+function firstDue(notices: readonly StoredNotice[], until: number): readonly StoredNotice[] {
+  const end = notices.findIndex(({ at }) => at > until);
+  return end < 0 ? notices : notices.slice(0, end);
+}
+
+/** What is sent next, and for how many; null: these no longer matter. */
+async function nextOf(
+  broker: Needs,
+  subscription: StoredSubscription,
+  channel: Channel,
+  due: readonly StoredNotice[],
+): Promise<{ readonly message: Composed | null; readonly count: number }> {
+  const [first] = due;
+  const { digest_above } = subscription.settings;
+  if (first && due.length > digest_above) {
+    const left = await mattering(broker, subscription, due);
+    if (left.length > digest_above || left.length === 0)
+      return { message: left.length === 0 ? null : toDigest(broker, subscription, left), count: due.length };
+    const [live] = left;
+    const before = live ? due.indexOf(live) : 0;
+    if (before > 0) return { message: null, count: before };
+  }
+  return { message: first ? await toNotification(broker, subscription, channel, first) : null, count: 1 };
+}
+
+async function mattering(
+  broker: Needs,
+  subscription: StoredSubscription,
+  due: readonly StoredNotice[],
+): Promise<StoredNotice[]> {
   const left: StoredNotice[] = [];
   for (let at = 0; at < due.length; at += AT_ONCE) {
     const some = due.slice(at, at + AT_ONCE);
-    const matter = await Promise.all(some.map((notice) => stillMatters(broker, notice)));
+    const matter = await Promise.all(some.map((notice) => stillMatters(broker, subscription, notice)));
     left.push(...some.filter((_, n) => matter[n]));
   }
-  return left.length === 0 ? null : toDigest(broker, subscription, left);
+  return left;
 }
 
 /** So that a question that expires says who knew of it. */

@@ -28,10 +28,10 @@ export function happeningsOf(entry: Entry): Found {
   const { target: agent, delegation_id: delegation, delegator, at, state, status, type, more } = entry;
   const common = { agent, delegation, delegator, at };
   if (status === "interrupted") {
-    const { interrupt, auto } = questionSchema.parse(parseJson(`{${more}}`));
-    // It is approved at once, so nobody needs to answer.
-    if (auto) return { happenings: [] };
-    const { id, expires_at } = interrupt;
+    const asked = questionSchema.safeParse(parseJson(`{${more}}`)).data;
+    // It is approved at once, so nobody needs to answer; or another version wrote it.
+    if (!asked || asked.auto) return { happenings: [] };
+    const { id, expires_at } = asked.interrupt;
     return {
       happenings: [{ kind: "question", ...common, question: id }],
       question: { id, expires_at: Date.parse(expires_at) },

@@ -1,17 +1,16 @@
 -- The notifications of the events of one shard up to a position, each once: of several gateways that read the same events,
 -- the first moves the position, and the others find it moved.
--- KEYS: the version, the positions, busy lanes, questions about to expire
--- ARGV: the version that was read, the shard, the position that was read ('' for none), the new position, the prefix of
+-- KEYS: the positions, busy lanes, questions about to expire
+-- ARGV: the shard, the position that was read ('' for none), the new position, the prefix of
 -- subscriptions, the most of a lane, how many questions follow, then for each its name and when to tell, then for each
 -- notification the subscription, its lane, when it is due, and its JSON
--- Returns 1, or 0 when the version or the position is another by now.
-if (redis.call('GET', KEYS[1]) or '0') ~= ARGV[1] then return 0 end
-if (redis.call('HGET', KEYS[2], ARGV[2]) or '') ~= ARGV[3] then return 0 end
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[4])
-local at = 8
-for _ = 1, ARGV[7] do
-  redis.call('ZADD', KEYS[4], ARGV[at + 1], ARGV[at])
+-- Returns 1, or 0 when the position is another by now.
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+local at = 7
+for _ = 1, ARGV[6] do
+  redis.call('ZADD', KEYS[3], ARGV[at + 1], ARGV[at])
   at = at + 2
 end
-for i = at, #ARGV, 4 do push(ARGV[5] .. ARGV[i], ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[6], KEYS[3]) end
+for i = at, #ARGV, 4 do push(ARGV[4] .. ARGV[i], ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[5], KEYS[2]) end
 return 1

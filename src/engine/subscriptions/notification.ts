@@ -2,22 +2,27 @@
  * Puts a notification into words. By default it says which agent, and that it asks or how it ended; what is asked leaves the
  * broker only by the channels that the agent's settings name (`notify.contents`).
  */
+import { createHash } from "node:crypto";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
-import type { Decision } from "../../schema/interrupt.ts";
 import type { AgentNotify, NoticeKind } from "../../schema/notice.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
+import { canSee, mayControl, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
-import { digestOf, linkAnswerOf } from "../links/fitting.ts";
+import { digestOf, linkAnswerOf, ONE_TAP } from "../links/fitting.ts";
 import type { Link } from "../links/store.ts";
 import type { Composed } from "./composed.ts";
 import type { StoredNotice, StoredSubscription } from "./stored-subscription.ts";
+import { stillWaiting } from "./time.ts";
 import { readTold } from "./told.ts";
 
-type Needs = Pick<Broker, "agents" | "linkBase" | "links" | "redis" | "shards">;
+type Needs = Pick<
+  Broker,
+  "agents" | "bulk" | "clock" | "linkBase" | "links" | "presence" | "redis" | "shards"
+>;
 
 interface Linked {
   readonly link: string | null;
@@ -25,14 +30,28 @@ interface Linked {
 }
 
 const NO_LINK = "The broker has no URL that a phone or another machine reaches (ERRAND_PUBLIC_URL).";
-const MAX_TEXT = 2_000;
+/** In bytes of JSON: a browser's push service takes 4096 bytes of everything, encrypted. */
+const MAX_TEXT = 1_500;
 
 /** A place in the console; null with the reason where nobody could open it. */
 function linkTo({ linkBase }: Pick<Needs, "linkBase">, fragment: string): Linked {
   return linkBase === null ? { link: null, no_link: NO_LINK } : { link: `${linkBase}/${fragment}` };
 }
 
-const idOf = ({ id }: StoredSubscription, { n }: StoredNotice): string => `ntf_${id.slice(4)}_${n}`;
+/** The same for the same thing, whoever sends it and however often. */
+function idOf({ id }: StoredSubscription, notices: readonly StoredNotice[]): string {
+  const of = notices.map(({ kind, agent, delegation, question, at }) => [
+    kind,
+    agent,
+    delegation,
+    question,
+    at,
+  ]);
+  return `ntf_${createHash("sha256")
+    .update(JSON.stringify([id, of]))
+    .digest("base64url")
+    .slice(0, 27)}`;
+}
 
 /** Null: it no longer matters, because the question is answered or the delegation is gone. */
 export async function toNotification(
@@ -41,24 +60,26 @@ export async function toNotification(
   channel: Channel,
   notice: StoredNotice,
 ): Promise<Composed | null> {
-  const { kind, agent, delegation, question, state, waiting, at } = notice;
+  const { kind, agent, delegation, question, state, at } = notice;
   const head = {
-    id: idOf(subscription, notice),
+    id: idOf(subscription, [notice]),
     subscription_id: subscription.id,
     type: kind,
     at: toInstant(at),
   };
   if (kind === "no_worker" || delegation === undefined) {
-    const count = waiting === 1 ? "1 delegation waits" : `${waiting ?? 0} delegations wait`;
+    const waiting = await stillWaiting(broker, agent);
+    if (waiting === 0) return null;
+    const count = waiting === 1 ? "1 delegation waits" : `${waiting} delegations wait`;
     return plain({
       ...head,
       title: `Nobody polls for ${agent}`,
       text: `${count} for a worker.`,
       ...linkTo(broker, `#/agents/${agent}`),
-      ...{ agent, ...(waiting !== undefined && { waiting }) },
+      ...{ agent, waiting },
     });
   }
-  const record = await matteringRecord(broker, notice);
+  const record = await matteringRecord(broker, subscription, notice);
   if (!record) return null;
   const asks = isAsking(kind);
   // Not from the cache: the operator may just have closed a way out of the broker.
@@ -100,18 +121,20 @@ interface Asking {
 /** The link leads to the question itself, and answers it in the name of the subscription's owner. */
 async function withAnswerLink(
   { linkBase, links }: Needs,
-  { id, owner }: StoredSubscription,
+  { id, owner, epoch }: StoredSubscription,
   { kind }: Channel,
   record: StoredDelegation,
   { notification, oneTap }: Asking,
 ): Promise<Composed> {
   const { interrupt } = toDelegation(record);
   const way = interrupt && linkAnswerOf(interrupt);
-  if (!interrupt || linkBase === null || way === null || way === "sign_in") return plain(notification);
+  const mayAnswer = mayControl(toPrincipal(owner), record);
+  if (!interrupt || linkBase === null || !mayAnswer || way === null || way === "sign_in")
+    return plain(notification);
   const mint = (may: Link["may"]) =>
     links.mint(
       {
-        ...{ person: owner, subscription: id, channel: kind, may, digest: digestOf(interrupt) },
+        ...{ person: owner, subscription: id, epoch, channel: kind, may, digest: digestOf(interrupt) },
         ...{ delegation: record.id, question: interrupt.id },
       },
       Date.parse(interrupt.expires_at),
@@ -128,21 +151,27 @@ async function withAnswerLink(
   };
 }
 
-const ONE_TAP: Readonly<Record<AgentNotify["one_tap"], readonly Decision[]>> = {
-  none: [],
-  deny: ["deny"],
-  approve: ["approve", "deny"],
-};
-
 const isAsking = (kind: NoticeKind): boolean => kind === "question" || kind === "question_expiring";
 
-/** Whether a person needs to know of it: the question is open, or the delegation is still there. */
-export const stillMatters = async (broker: Needs, notice: StoredNotice): Promise<boolean> =>
-  notice.delegation === undefined || (await matteringRecord(broker, notice)) !== null;
+/** Whether a person needs to know of it: the question is open, the work waits, or the delegation is still there. */
+export async function stillMatters(
+  broker: Needs,
+  subscription: StoredSubscription,
+  notice: StoredNotice,
+): Promise<boolean> {
+  if (notice.kind === "no_worker") return (await stillWaiting(broker, notice.agent)) > 0;
+  return (await matteringRecord(broker, subscription, notice)) !== null;
+}
 
-async function matteringRecord(broker: Needs, { kind, delegation = "", question }: StoredNotice) {
+/** Null also for what its owner may not see, such as an agent that was created again. */
+async function matteringRecord(
+  broker: Needs,
+  { owner }: StoredSubscription,
+  { kind, delegation = "", question }: StoredNotice,
+): Promise<StoredDelegation | null> {
   const record = await readRecord(broker.redis, broker.shards, delegation);
-  return record && isAsking(kind) && openInterrupt(record)?.id !== question ? null : record;
+  if (!record || !(await canSee(broker, toPrincipal(owner), record))) return null;
+  return isAsking(kind) && openInterrupt(record)?.id !== question ? null : record;
 }
 
 function titleOf(kind: NoticeKind, agent: string, state: string | undefined, code: string | null): string {
@@ -165,6 +194,13 @@ function codeOf(record: StoredDelegation): string | null {
   return typeof error === "object" && error !== null && "code" in error ? String(error.code) : null;
 }
 
+function cut(text: string): string {
+  let shown = text.slice(0, MAX_TEXT);
+  while (Buffer.byteLength(JSON.stringify(shown)) > MAX_TEXT)
+    shown = shown.slice(0, Math.floor(shown.length * 0.8));
+  return shown.length === text.length ? text : `${shown} …`;
+}
+
 /** What is asked, or the task that ended. */
 function contentsOf(record: StoredDelegation, asks: boolean): string {
   const requests = asks ? (openInterrupt(record)?.requests ?? []) : [];
@@ -174,7 +210,7 @@ function contentsOf(record: StoredDelegation, asks: boolean): string {
   ]);
   const preview: unknown = JSON.parse(record.get("task_preview"));
   const text = asks ? lines.filter((line) => line !== "").join("\n") : String(preview);
-  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)} …`;
+  return cut(text);
 }
 
 /** Several as one. */
@@ -186,13 +222,12 @@ export function toDigest(
   const counts: Partial<Record<NoticeKind, number>> = {};
   for (const { kind } of notices) counts[kind] = (counts[kind] ?? 0) + 1;
   const agents = [...new Set(notices.map(({ agent }) => agent))];
-  const [first] = notices;
   const last = notices.at(-1);
   const shown =
     agents.length > 5 ? `${agents.slice(0, 5).join(", ")} and ${agents.length - 5} more` : agents.join(", ");
   const lines = Object.entries(counts).map(([kind, count]) => `${count} × ${kind.replaceAll("_", " ")}`);
   return plain({
-    id: first ? idOf(subscription, first) : "",
+    id: idOf(subscription, notices),
     subscription_id: subscription.id,
     type: "digest",
     at: toInstant(last?.at ?? 0),

@@ -11,7 +11,8 @@ import type { Broker, SubscriptionService } from "../broker.ts";
 import { Audience } from "./audience.ts";
 import { isOfInterest } from "./happenings.ts";
 import { readShard } from "./reader.ts";
-import { SubscriptionStore } from "./store.ts";
+import { Slots } from "./slots.ts";
+import { CLAIMED_AT_ONCE, SubscriptionStore } from "./store.ts";
 import { tellExpiring, tellNoWorkers } from "./time.ts";
 
 const EVERY_MS = 1_000;
@@ -34,6 +35,7 @@ return 1`);
 
 export class Notifier implements SubscriptionService {
   readonly store: SubscriptionStore;
+  readonly slots = new Slots();
   readonly #broker: () => Broker;
   readonly #everyMs: number;
   #audience: Audience | null = null;
@@ -141,45 +143,71 @@ export class Notifier implements SubscriptionService {
 
   async #look(): Promise<number> {
     if (this.#stopped) return 0;
-    const broker = this.#broker();
-    const { redis, gateway, shards } = broker;
+    const { redis, gateway } = this.#broker();
     const led = this.#leads;
     this.#leads = (await leadScript.run(redis, [keys.notifier], [gateway, LEAD_MS])) === 1;
     if (!this.#leads) return 0;
+    try {
+      return await this.#lookAsLeader(led);
+    } catch (error) {
+      // Another gateway may be able to.
+      this.#leads = false;
+      await leadScript.run(redis, [keys.notifier], [gateway, 1]).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #lookAsLeader(led: boolean): Promise<number> {
+    const broker = this.#broker();
     const audience = await this.#current();
     if (audience.isEmpty) return 0;
-    for (const shard of shards.all.keys()) {
+    for (const shard of broker.shards.all.keys()) {
       // A new leader reads all, because it does not know what the last one has read.
       if (led && !this.#unread.has(shard) && this.#everyMs !== 0) continue;
       this.#unread.delete(shard);
-      if (!(await readShard(broker, this.store, audience, shard))) this.#unread.set(shard, MANY);
+      const isDone = await this.#tried(() => readShard(broker, this.store, audience, shard));
+      if (isDone !== true) this.#unread.set(shard, MANY);
     }
     const now = await this.store.now();
-    await tellExpiring(broker, this.store, audience, now);
+    await this.#tried(() => tellExpiring(broker, this.store, audience, now));
     if (now - this.#workersAt >= WORKERS_EVERY_MS || this.#everyMs === 0) {
       this.#workersAt = now;
-      await tellNoWorkers(broker, this.store, audience, now);
+      await this.#tried(() => tellNoWorkers(broker, this.store, audience, now));
     }
     return this.#wake(now);
   }
 
+  /** A shard that is away, or what cannot be read, must not stop the rest. Undefined after an error. */
+  async #tried<T>(step: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await step();
+    } catch (error) {
+      this.#warn(error);
+      return undefined;
+    }
+  }
+
   /** The audience, read again if subscriptions have changed. */
   async #current(): Promise<Audience> {
+    const now = await this.store.now();
     const version = await this.store.version();
-    if (this.#audience?.version === version) return this.#audience;
+    if (this.#audience?.version === version) {
+      this.#audience.validUntil = now;
+      return this.#audience;
+    }
     const all = await this.store.all();
-    const audience = new Audience(all.version, all.subscriptions);
-    this.#audience = audience;
-    // Positions of before must not skip what a new subscription is to be told of.
-    for (const shard of this.#broker().shards.all.keys()) this.#unread.set(shard, 0);
-    return audience;
+    this.#audience = new Audience(all.version, now, all.subscriptions);
+    return this.#audience;
   }
 
   async #wake(now: number): Promise<number> {
-    const lanes = await this.store.claim(now, now + WAKE_AGAIN_MS);
     const { outbound } = this.#broker();
-    await Promise.all(lanes.map((lane) => outbound.add({ kind: "notify", ...lane })));
-    return lanes.length;
+    for (let count = 0; ; ) {
+      const lanes = await this.store.claim(now, now + WAKE_AGAIN_MS);
+      await Promise.all(lanes.map((lane) => outbound.add({ kind: "notify", ...lane })));
+      count += lanes.length;
+      if (lanes.length < CLAIMED_AT_ONCE) return count;
+    }
   }
 
   #warn(error: unknown): void {

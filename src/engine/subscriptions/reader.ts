@@ -1,19 +1,21 @@
 /**
  * Reads the events of a shard from where the last reader stopped, and puts notifications into lanes. Several gateways may
- * read at once: `store.notice` moves the position and adds the notifications in one step, so each is added once.
+ * read at once: `store.notice` moves the position and adds the notifications in one step, so each is added once. It reads no
+ * event that is later than the audience, so nobody is missed who subscribed meanwhile.
  * Limit: the shard's stream is short. If it was trimmed past the position, because the broker was away or there was no
- * subscription, what is missing is read from the feeds of the shard's agents, which are kept as long as delegations.
+ * subscription, what is missing is read from the feeds of the shard's agents, which are kept as long as delegations. Events of
+ * agents that are deleted by then are lost.
  */
 import { compareIds, type Entry, toEntry } from "../../events/entry.ts";
 import { edges, readPage } from "../../events/stored.ts";
 import type { Broker } from "../broker.ts";
 import type { Audience } from "./audience.ts";
 import { happeningsOf, isOfInterest } from "./happenings.ts";
-import type { Position, SubscriptionStore, Told } from "./store.ts";
+import type { SubscriptionStore, Told } from "./store.ts";
 
 type Needs = Pick<Broker, "bulk" | "redis" | "shards">;
 
-/** The most notifications that one step adds. */
+/** About how many notifications one step adds. */
 const MOST_TOLD = 2_000;
 /** Of a stream without an event; `0-0` would ask for what is left of it, and not whether all of it is. */
 const BEFORE_ALL = "0-1";
@@ -22,56 +24,81 @@ const AGENTS_AT_ONCE = 100;
 const SOONEST_MS = 30_000;
 const LATEST_MS = 3_600_000;
 
-interface Batch {
-  readonly told: Told[];
-  readonly questions: { readonly name: string; readonly at: number }[];
+interface Collected {
+  readonly told: readonly Told[];
+  readonly questions: readonly { readonly name: string; readonly at: number }[];
 }
 
-/** Reads all events of the shard. False: another gateway reads them, or the audience is out of date. */
+/** Who reads, what, and for whom. */
+interface Reading {
+  readonly broker: Needs;
+  readonly store: SubscriptionStore;
+  readonly audience: Audience;
+  readonly shard: number;
+}
+
+/** Reads the events of the shard. False: some are left, because another gateway reads them, or they are too new. */
 export async function readShard(
   broker: Needs,
   store: SubscriptionStore,
   audience: Audience,
   shard: number,
 ): Promise<boolean> {
+  const reading = { broker, store, audience, shard };
   const stream = broker.shards.at(shard).events;
   for (let from = await store.position(shard); ; ) {
-    if (from.version !== audience.version) return false;
-    // A shard that is new since the first subscription has been created.
-    if (from.at === "") return store.notice(shard, from, await newestIn(broker, shard), [], []);
-    const page = await readPage(broker.bulk, stream, from.at, "0-0");
+    // A shard that is new since the first subscription was created.
+    if (from === "") return store.notice(shard, from, await newestIn(broker, shard), [], []);
+    const page = await readPage(broker.bulk, stream, from, "0-0");
     if (page.kind === "gap") {
-      const to = await readFeeds(broker, store, audience, shard, from);
+      const to = await readFeeds(reading, from);
       if (to === null) return false;
       from = to;
       continue;
     }
-    const batch: Batch = { told: [], questions: [] };
-    let at = page.position;
-    let isCut = false;
-    for (const [id, flat] of page.entries) {
-      collect(audience, toEntry(shard, id, flat), batch);
-      if (batch.told.length < MOST_TOLD) continue;
-      at = id;
-      isCut = true;
-      break;
-    }
-    if (at === from.at) return stepBack(broker, store, shard, from);
-    if (!(await store.notice(shard, from, at, batch.told, batch.questions))) return false;
-    from = { ...from, at };
-    if (page.kind === "end" && !isCut) return true;
+    if (page.position === from) return stepBack(reading, from);
+    const entries = page.entries.map(([id, flat]) => toEntry(shard, id, flat));
+    const to = await write(reading, from, entries, page.position);
+    if (to === null) return false;
+    if (to !== page.position) return false;
+    if (page.kind === "end") return true;
+    from = to;
   }
 }
 
+/** In steps of a bounded size. Returns up to where; null: another gateway was faster. */
+async function write(
+  { store, audience, shard }: Reading,
+  from: string,
+  entries: readonly Entry[],
+  end: string,
+): Promise<string | null> {
+  let position = from;
+  let told: Told[] = [];
+  let questions: Collected["questions"][number][] = [];
+  const step = async (to: string): Promise<boolean> => {
+    const moved = to === position || (await store.notice(shard, position, to, told, questions));
+    position = to;
+    told = [];
+    questions = [];
+    return moved;
+  };
+  let last = from;
+  for (const entry of entries) {
+    if (entry.at > audience.validUntil) return (await step(last)) ? last : null;
+    const found = collect(audience, entry);
+    told.push(...found.told);
+    questions.push(...found.questions);
+    last = entry.id;
+    if (told.length >= MOST_TOLD && !(await step(last))) return null;
+  }
+  return (await step(end)) ? end : null;
+}
+
 /** After a fail-over or a restore, Redis may not have the event that was read last: then the reader begins at its end. */
-async function stepBack(
-  broker: Needs,
-  store: SubscriptionStore,
-  shard: number,
-  from: Position,
-): Promise<boolean> {
+async function stepBack({ broker, store, shard }: Reading, from: string): Promise<boolean> {
   const { last } = await edges(broker.redis, broker.shards.at(shard).events);
-  return from.at === BEFORE_ALL || compareIds(from.at, last) <= 0 || store.notice(shard, from, last, [], []);
+  return from === BEFORE_ALL || compareIds(from, last) <= 0 || store.notice(shard, from, last, [], []);
 }
 
 /** Where a reader begins that is to read only what comes. */
@@ -83,45 +110,35 @@ async function newestIn({ redis, shards }: Pick<Needs, "redis" | "shards">, shar
 export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<string[]> =>
   Promise.all(broker.shards.all.map((_, shard) => newestIn(broker, shard)));
 
-function collect(audience: Audience, entry: Entry, { told, questions }: Batch): void {
-  if (!isOfInterest(entry)) return;
+function collect(audience: Audience, entry: Entry): Collected {
+  if (!isOfInterest(entry)) return { told: [], questions: [] };
   const { happenings, question } = happeningsOf(entry);
-  for (const happening of happenings) told.push(...audience.told(happening));
-  if (!question || !audience.wants("question_expiring")) return;
+  const told = happenings.flatMap((happening) => audience.told(happening));
+  if (!question) return { told, questions: [] };
   const life = question.expires_at - entry.at;
   const lead = Math.min(Math.max(life / 10, SOONEST_MS), LATEST_MS, life / 2);
-  questions.push({
-    name: `${entry.delegation_id} ${question.id}`,
-    at: Math.round(question.expires_at - lead),
-  });
+  const at = Math.round(question.expires_at - lead);
+  return { told, questions: [{ name: `${entry.delegation_id} ${question.id}`, at }] };
 }
 
 /** Up to the stream's present end. Null: another gateway was faster. */
-async function readFeeds(
-  broker: Needs,
-  store: SubscriptionStore,
-  audience: Audience,
-  shard: number,
-  from: Position,
-): Promise<Position | null> {
+async function readFeeds(reading: Reading, from: string): Promise<string | null> {
+  const { broker, shard } = reading;
   const keys = broker.shards.at(shard);
   const { last } = await edges(broker.redis, keys.events);
-  const batch: Batch = { told: [], questions: [] };
+  /** By id: an agent's feed also has what it delegated. */
+  const found = new Map<string, Entry>();
   let cursor = "0";
-  const seen = new Set<string>();
   do {
     const [next, names] = await broker.bulk.sscan(keys.agents, cursor, "COUNT", AGENTS_AT_ONCE);
     for (const name of names) {
-      if (seen.has(name)) continue;
-      seen.add(name);
-      for await (const entry of feedOf(broker, shard, `agent:${name}`, from.at, last))
-        collect(audience, entry, batch);
+      for await (const entry of feedOf(broker, shard, `agent:${name}`, from, last))
+        if (entry.target === name && isOfInterest(entry)) found.set(entry.id, entry);
     }
     cursor = next;
   } while (cursor !== "0");
-  batch.told.sort((a, b) => a.notice.at - b.notice.at);
-  const moved = await store.notice(shard, from, last, batch.told, batch.questions);
-  return moved ? { ...from, at: last } : null;
+  const entries = [...found.values()].sort((a, b) => compareIds(a.id, b.id));
+  return write(reading, from, entries, last);
 }
 
 async function* feedOf(

@@ -33,6 +33,8 @@ const settleScript = new Script(`#!lua flags=allow-oom\n${lua("settle")}`);
 const MOST = LIMITS.notices_waiting.value;
 const PREFIX = keys.subscription("");
 const AT_ONCE = 100;
+/** How many lanes one call takes. */
+export const CLAIMED_AT_ONCE = AT_ONCE;
 
 /** A notification for one channel. */
 export interface Told {
@@ -45,11 +47,19 @@ export interface Told {
   readonly pause?: number;
 }
 
-/** Where the reader of one shard's events is. */
-export interface Position {
-  readonly version: string;
-  /** Empty: it has read none. */
-  readonly at: string;
+/** What became of the first notifications of a lane. */
+export interface LaneChange {
+  /** How many of the first are done. */
+  readonly done: number;
+  /** When the others are due, ms; null: not before a change. */
+  readonly due: number | null;
+  readonly state: ChannelState;
+  /** That of the subscription as it was read. */
+  readonly epoch: string;
+  /** Whether the channel begins or ends to get notifications. */
+  readonly changes?: boolean;
+  /** How many of the done ones were dropped. */
+  readonly drops?: number;
 }
 
 /** Who may send what waits in a lane. */
@@ -81,9 +91,14 @@ export class SubscriptionStore {
     return (await timeOf(this.#redis)) + this.#clock.offset_ms;
   }
 
+  /** Null also for one that this version cannot read. */
   async find(id: string): Promise<StoredSubscription | null> {
     const fields = await this.#redis.hgetall(keys.subscription(id));
     return fields.settings === undefined ? null : toStored(id, fields);
+  }
+
+  async ownerOf(id: string): Promise<string | null> {
+    return this.#redis.hget(keys.subscription(id), "owner");
   }
 
   async create(
@@ -147,6 +162,7 @@ export class SubscriptionStore {
         keys.subscriptionsVersion,
         keys.subscriptionsBusy,
         keys.noticed,
+        keys.questionsExpiring,
       ],
       [id, ...lanes, "rung"],
     );
@@ -194,24 +210,24 @@ export class SubscriptionStore {
     return Promise.all(lanes.map((lane) => this.#redis.llen(keys.notices(id, lane))));
   }
 
-  async position(shard: number): Promise<Position> {
-    const [version, at] = await Promise.all([this.version(), this.#redis.hget(keys.noticed, String(shard))]);
-    return { version, at: at ?? "" };
+  /** The last event of the shard that was read; empty: none was. */
+  async position(shard: number): Promise<string> {
+    return (await this.#redis.hget(keys.noticed, String(shard))) ?? "";
   }
 
-  /** False when another gateway was faster, or subscriptions have changed. */
+  /** False when another gateway was faster. */
   async notice(
     shard: number,
-    from: Position,
+    from: string,
     to: string,
     told: readonly Told[],
     questions: readonly { readonly name: string; readonly at: number }[],
   ): Promise<boolean> {
     const moved = await noticeScript.run(
       this.#redis,
-      [keys.subscriptionsVersion, keys.noticed, keys.subscriptionsBusy, keys.questionsExpiring],
+      [keys.noticed, keys.subscriptionsBusy, keys.questionsExpiring],
       [
-        ...[from.version, shard, from.at, to, PREFIX, MOST, questions.length],
+        ...[shard, from, to, PREFIX, MOST, questions.length],
         ...questions.flatMap(({ name, at }) => [name, at]),
         ...told.flatMap(({ subscription, lane, due, notice }) => [
           subscription,
@@ -275,36 +291,19 @@ export class SubscriptionStore {
     await holdScript.run(this.#redis, [keys.subscriptionsBusy], [`${subscription} ${lane}`, claim, now]);
   }
 
-  /** `done`: how many of the first are; `due`: when the others are, ms, null: not before a change. Returns how many are left, or -1. */
+  /** Returns how many are left, or -1 when the claim is over, or the channel is another. */
   async settle(
     { subscription: id, lane, claim }: LaneClaim,
     first: StoredNotice,
-    {
-      done,
-      due,
-      state,
-      changes,
-    }: {
-      readonly done: number;
-      readonly due: number | null;
-      readonly state: ChannelState;
-      /** Whether it begins or ends to get notifications. */
-      readonly changes?: boolean;
-    },
+    { done, due, state, epoch, changes = false, drops = 0 }: LaneChange,
   ): Promise<number> {
     const left = await settleScript.run(
       this.#redis,
       [keys.subscription(id), keys.notices(id, lane), keys.subscriptionsBusy],
       [
-        ...[
-          `${id} ${lane}`,
-          first.text,
-          done,
-          due === null ? "" : Math.ceil(due),
-          channelOf(lane),
-          JSON.stringify(state),
-        ],
-        ...[changes ? 1 : 0, keys.subscriptionsVersion, claim],
+        ...[`${id} ${lane}`, first.text, done, due === null ? "" : Math.ceil(due), channelOf(lane)],
+        ...[JSON.stringify(state), changes ? 1 : 0, keys.subscriptionsVersion, claim, drops, epoch],
+        lane,
       ],
     );
     return Number(left);

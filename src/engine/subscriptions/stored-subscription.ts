@@ -13,6 +13,8 @@ const channelStateSchema = z.object({
   /** Why. */
   problem: z.string().optional(),
   paused: z.boolean().optional(),
+  /** How often its receiver refused the notification that is first. */
+  refusals: z.number().optional(),
   delivered_at: z.number().optional(),
 });
 export type ChannelState = z.infer<typeof channelStateSchema>;
@@ -23,14 +25,13 @@ export type Settings = z.output<typeof settingsSchema>;
 
 const storedSchema = z.object({
   owner: z.string(),
-  /** The token that stands for its owner; empty: the operator's configured one. */
+  /** What stands for the token of its owner (`Tokens.holderOf`). */
   token: z.string(),
-  settings: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(settingsSchema),
+  settings: z.string().transform(parseJson).pipe(settingsSchema),
   created_at: z.coerce.number(),
   updated_at: z.coerce.number(),
+  /** Another one once its channels were replaced: what the earlier ones answer no longer counts. */
+  epoch: z.string().default(""),
 });
 
 export interface StoredSubscription extends z.output<typeof storedSchema> {
@@ -41,8 +42,10 @@ export interface StoredSubscription extends z.output<typeof storedSchema> {
   readonly dropped: ReadonlyMap<string, number>;
 }
 
-export function toStored(id: string, fields: Readonly<Record<string, string>>): StoredSubscription {
-  const stored = storedSchema.parse(fields);
+/** Null when it cannot be read: another version wrote it. */
+export function toStored(id: string, fields: Readonly<Record<string, string>>): StoredSubscription | null {
+  const stored = storedSchema.safeParse(fields).data;
+  if (!stored) return null;
   const channels = stored.settings.deliver.map(
     (_, n) => channelStateSchema.safeParse(parseJson(fields[`channel:${n}`] ?? "")).data ?? {},
   );
@@ -67,28 +70,27 @@ const storedNoticeSchema = z.object({
 export type Notice = z.infer<typeof storedNoticeSchema>;
 
 export interface StoredNotice extends Notice {
-  /** Counts the notifications of the subscription. */
-  readonly n: number;
   /** As it is in its lane. */
   readonly text: string;
+  /** False: another version wrote it. */
+  readonly isReadable: boolean;
 }
 
-/** Its number, a space, and the rest as JSON. */
+const UNREADABLE: Notice = { kind: "ended", agent: "", at: 0 };
+
+/** A number, a space, and the rest as JSON. */
 export function toNotice(text: string): StoredNotice {
-  const space = text.indexOf(" ");
-  return {
-    ...storedNoticeSchema.parse(JSON.parse(text.slice(space + 1))),
-    n: Number(text.slice(0, space)),
-    text,
-  };
+  const { data } = storedNoticeSchema.safeParse(parseJson(text.slice(text.indexOf(" ") + 1)));
+  return { ...(data ?? UNREADABLE), text, isReadable: data !== undefined };
 }
 
 /** What tells of a thing too late to wait. */
 const URGENT: readonly NoticeKind[] = ["question_expiring"];
 
+export const isUrgent = (kind: NoticeKind): boolean => URGENT.includes(kind);
+
 /** The lane of a notification. */
-export const laneOf = (channel: number, kind: NoticeKind): string =>
-  `${channel}${URGENT.includes(kind) ? "!" : ""}`;
+export const laneOf = (channel: number, kind: NoticeKind): string => `${channel}${isUrgent(kind) ? "!" : ""}`;
 export const channelOf = (lane: string): number => Number.parseInt(lane, 10);
 export const ignoresQuiet = (lane: string): boolean => lane.endsWith("!");
 export const lanesOf = (channel: number): readonly string[] => [`${channel}`, `${channel}!`];

@@ -1,5 +1,6 @@
 /** What no event tells, because only time passes: a question about to expire, and work for an agent without workers. */
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import { isUnavailable } from "../../redis/errors.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { queueDepths } from "../upkeep/queue-depths.ts";
@@ -14,7 +15,11 @@ export async function tellExpiring(
 ): Promise<void> {
   for (const name of await store.expiring(now)) {
     const [delegation = "", question = ""] = name.split(" ");
-    const record = await readRecord(broker.redis, broker.shards, delegation);
+    const record = await readRecord(broker.redis, broker.shards, delegation).catch((error: unknown) => {
+      // Its shard is away: later.
+      if (isUnavailable(error)) throw error;
+      return null;
+    });
     const isOpen = record && openInterrupt(record)?.id === question;
     const told = isOpen
       ? audience.told({
@@ -61,6 +66,12 @@ async function waitingOf(broker: Watches, names: readonly string[] | null): Prom
     }),
   );
   return found.filter(({ waiting, working }) => waiting > 0 && working === 0);
+}
+
+/** How many delegations still wait for the agent while nobody works; 0: they do not. */
+export async function stillWaiting(broker: Watches, agent: string): Promise<number> {
+  const [found] = await waitingOf(broker, [agent]);
+  return found && (await lacksWorkers(broker, agent)) ? found.waiting : 0;
 }
 
 /** As `client/alarms.ts` says it of an agent: it is not paused, and nobody polls. */

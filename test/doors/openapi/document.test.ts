@@ -360,7 +360,14 @@ test("the responses of a broker, on every route, match the document", async () =
   const { interrupt } = (await call("GET", `/v1/delegations/${linked}`)).body;
   const token = await gateway.broker.links.mint(
     {
-      ...{ person: "operator", subscription: owned, channel: "ntfy", delegation: linked, may: "answer" },
+      ...{
+        person: "operator",
+        subscription: owned,
+        channel: "ntfy",
+        epoch: "",
+        delegation: linked,
+        may: "answer",
+      },
       ...{ question: interrupt.id, digest: digestOf(interrupt) },
     },
     Date.now() + 60_000,

@@ -34,8 +34,12 @@ export class Mailer {
     if (settings === null) return { kind: "failed", problem: "The broker has no mail server.", gone: false };
     const lines = [title, text, link ?? no_link ?? ""];
     try {
-      this.#transport ??= connect(settings);
-      await (await this.#transport).sendMail({
+      this.#transport ??= connect(settings).catch((error: unknown) => {
+        this.#transport = null;
+        throw error;
+      });
+      const transport = await this.#transport;
+      const mail = transport.sendMail({
         from: settings.from,
         to,
         subject: title,
@@ -45,6 +49,8 @@ export class Mailer {
         disableFileAccess: true,
         disableUrlAccess: true,
       });
+      // A server that answers, but slowly, keeps every other limit.
+      await Promise.race([mail, late(TIMEOUT_MS)]);
       return { kind: "delivered" };
     } catch (error) {
       const { responseCode, code } = toDetails(error);
@@ -55,7 +61,8 @@ export class Mailer {
   }
 
   async close(): Promise<void> {
-    if (this.#transport) (await this.#transport).close();
+    const transport = await this.#transport?.catch(() => null);
+    transport?.close();
   }
 }
 
@@ -79,4 +86,10 @@ function toDetails(error: unknown): { responseCode?: number; code?: string } {
       typeof error.responseCode === "number" && { responseCode: error.responseCode }),
     ...("code" in error && typeof error.code === "string" && { code: error.code }),
   };
+}
+
+function late(ms: number): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(Object.assign(new Error("too slow"), { code: "ETIMEDOUT" })), ms).unref();
+  });
 }

@@ -6,8 +6,11 @@ export interface HttpPost {
   readonly body: string | Buffer;
 }
 
-/** `wait`: not tried, because too many calls run. `gone`: no later try will help. */
+/**
+ * `wait`: not tried, because too many calls run. `gone`: no later try will help. `refused`: the receiver does not take this
+ * notification, and may take others.
+ */
 export type Sent =
   | { readonly kind: "delivered" }
   | { readonly kind: "wait"; readonly ms: number }
-  | { readonly kind: "failed"; readonly problem: string; readonly gone: boolean };
+  | { readonly kind: "failed"; readonly problem: string; readonly gone: boolean; readonly refused?: boolean };

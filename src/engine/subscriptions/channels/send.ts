@@ -30,7 +30,7 @@ export async function send(broker: Sends, owner: string, channel: Channel, messa
   }
 }
 
-const failed = (problem: string, gone = false): Sent => ({ kind: "failed", problem, gone });
+const failed = (problem: string): Sent => ({ kind: "failed", problem, gone: false });
 
 function callOf(
   broker: Sends,
@@ -54,6 +54,8 @@ const TIMEOUT_MS = 10_000;
 /** The receiver has gone for good. A 404 may be a proxy's, but RFC 8030 says that it ends a browser's subscription. */
 const GONE = [410];
 const NO_BROWSER = [404, 410];
+/** It is too large, or not as the receiver wants it. */
+const REFUSED = [400, 413, 422];
 
 async function post(
   { egress }: Pick<Sends, "egress">,
@@ -62,7 +64,8 @@ async function post(
 ): Promise<Sent> {
   const status = await egress.post(url, { ...headers, "user-agent": "errand" }, body, TIMEOUT_MS);
   if (status >= 200 && status < 300) return { kind: "delivered" };
-  return failed(`It answered with status ${status}.`, gone.includes(status));
+  const problem = `It answered with status ${status}.`;
+  return { kind: "failed", problem, gone: gone.includes(status), refused: REFUSED.includes(status) };
 }
 
 /** Only the code: messages may quote the request. */

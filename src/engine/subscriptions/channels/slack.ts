@@ -4,7 +4,9 @@ import type { HttpPost } from "./outcome.ts";
 
 /** The characters with a meaning in Slack's text. */
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-const escaped = (text: string): string => text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? "");
+/** Relatives of Slack mention people by a bare `@`: a character without width ends that. */
+const escaped = (text: string): string =>
+  text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? "").replaceAll("@", "@\u200b");
 
 export function slackCall(
   { url }: Extract<Channel, { kind: "slack" }>,

@@ -12,8 +12,6 @@ import type { Composed } from "../composed.ts";
 import type { HttpPost } from "./outcome.ts";
 
 const TTL_SECONDS = 86_400;
-/** A push service takes at most 4096 bytes, encrypted. */
-const MAX_TEXT = 1_000;
 /** A push service takes a signature for at most a day. */
 const SIGNED_SECONDS = 43_200;
 
@@ -51,7 +49,7 @@ export class WebPush {
     const vapid = await this.#vapid();
     const privateKey = createECDH("prime256v1");
     privateKey.generateKeys();
-    const text = JSON.stringify({ ...notification, text: notification.text.slice(0, MAX_TEXT), buttons });
+    const text = JSON.stringify({ ...notification, buttons });
     const body = encrypt(Buffer.from(text), {
       version: "aes128gcm",
       privateKey,
