@@ -1,6 +1,7 @@
 /** Web Push at an endpoint of the test's own: the encryption (RFC 8291) and the signature (RFC 8292). */
 import { decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { expect, test } from "vitest";
+import { request } from "../support/broker.ts";
 import { startSubscribed } from "../support/subscribed.ts";
 import { until } from "../support/until.ts";
 import { browserKeys, startPushService } from "../support/web-push.ts";
@@ -60,22 +61,56 @@ test("each push has a key and a salt of its own, a question is urgent, and a lon
   const deliver = [{ kind: "web_push", url, keys: { p256dh, auth } }];
   await subscribe(ann, { events: ["question"], deliver });
   await tick();
-  await ask("ä".repeat(3_000));
-  await ask("Short?");
+  const texts = [
+    "Short?",
+    "ä".repeat(3_000),
+    "\u0001".repeat(3_000),
+    '\\"'.repeat(1_500),
+    "字".repeat(3_000),
+  ];
+  for (const text of texts) await ask(text);
   await tick();
-  await until(() => received.length === 2);
-  const [first, second] = received;
-  if (!first || !second) throw new Error("no push");
-  expect(first.headers.urgency).toBe("high");
-  // What a push service must take, by RFC 8030.
-  expect(first.body.length).toBeLessThanOrEqual(4_096);
-  expect(JSON.parse(decrypt(first.body)).text).toMatch(/^ä+$/);
-  expect(JSON.parse(decrypt(second.body))).toMatchObject({ type: "question", text: "Short?" });
+  await until(() => received.length === texts.length);
+  for (const [place, { body, headers }] of received.entries()) {
+    expect(headers.urgency).toBe("high");
+    // What a push service must take, by RFC 8030.
+    expect(body.length).toBeLessThanOrEqual(4_096);
+    const { text } = JSON.parse(decrypt(body));
+    expect(text.length).toBeGreaterThan(5);
+    expect(texts[place]?.startsWith(text.replace(" …", ""))).toBe(true);
+  }
   for (const [start, end] of [
     [0, 16],
     [21, 86],
   ])
-    expect(first.body.subarray(start, end).equals(second.body.subarray(start, end))).toBe(false);
+    expect(new Set(received.map(({ body }) => body.toString("hex", start, end))).size).toBe(texts.length);
+});
+
+test("where the agent allows it, a push has the buttons that the service worker shows, and they answer", async () => {
+  const { ann, api, alice, subscribe, tick, url } = await startSubscribed({
+    publicUrl: "https://errand.example",
+  });
+  await api.call("PATCH", "/v1/agents/scout", { notify: { one_tap: "approve" } });
+  const service = await startPushService();
+  const { p256dh, auth, decrypt } = browserKeys();
+  await subscribe(ann, {
+    events: ["question"],
+    deliver: [{ kind: "web_push", url: service.url, keys: { p256dh, auth } }],
+  });
+  await tick();
+  const { id } = (await alice.delegate("scout")).body;
+  const [{ lease_id }] = (await api.lease("scout")).body.leases;
+  await api.interrupt(lease_id, { text: "Deploy?", action: { name: "deploy", arguments: {} } });
+  await tick();
+  await until(() => service.received.length === 1);
+  const { buttons } = JSON.parse(decrypt(service.received[0]?.body ?? Buffer.of()));
+  expect(buttons).toMatchObject([{ decision: "approve" }, { decision: "deny" }]);
+  const press = (n: number) => request(url, "POST", "/v1/links/answer", { token: null, body: buttons[n] });
+  expect((await press(0)).status).toBe(200);
+  expect((await api.get(id)).body.state).toBe("submitted");
+  // What the worker then shows.
+  expect((await press(1)).body).toMatchObject({ detail: expect.any(String), recovery: expect.any(String) });
+  expect((await press(1)).status).toBeGreaterThanOrEqual(400);
 });
 
 test("a browser that is gone (404, 410) pauses its channel at once", async () => {
