@@ -104,6 +104,31 @@ test("the turn is kept through questions, retries and waits for children", async
   expect([...(await take()).keys()]).toEqual([second]);
 });
 
+test("one in line for which the broker asks for a larger budget has its turn when the one before it ends", async () => {
+  const { url, alice, scout, say, take, ids, behind, sweep } = await setup();
+  const helper = await as(url, "agent:helper");
+  await helper.agent("helper");
+  const first = await say("a");
+  const second = await say("a", { budget: { tokens: 10 }, on_budget: "ask" });
+  const third = await say("a");
+  const lease = (await take({ lease_seconds: 3600 })).get(first) ?? "";
+  // Its part uses too much before the work itself begins.
+  await alice.delegate("helper", { parent_id: second });
+  const { lease_id } = (await helper.lease("helper", { wait_seconds: 0 })).body.leases[0];
+  await helper.reply(lease_id, { usage: { input_tokens: 11 } });
+  await until(async () => (await alice.get(second)).body.budget.exceeded === true);
+  await sweep(0);
+  const { state, interrupt } = (await alice.get(second)).body;
+  expect([state, await behind(second)]).toEqual(["input_required", first]);
+  await scout.reply(lease);
+  expect([await behind(second), await behind(third)]).toEqual([undefined, second]);
+  const answered = await alice.answer(second, interrupt.id, { decision: "approve", data: { tokens: 50 } });
+  expect(answered.status).toBe(200);
+  // Without a look of the sweep.
+  expect(await ids()).toEqual([second]);
+  expect(statuses(await eventsOf(alice, second))).toEqual(["queued", "interrupted", "answered", "leased"]);
+});
+
 test("a poll that waits at another gateway gets the next one at once", async () => {
   const { another, say, take, scout } = await setup();
   const [first, second] = [await say("a"), await say("a")];

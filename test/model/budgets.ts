@@ -80,5 +80,14 @@ export function budgetQuestion(item: Item, budget: ModelBudget, version: number)
   };
 }
 
+/** Names the broker's question by the event that it has now, one later than before. */
+export function renumber(item: Item): void {
+  const { open, questions, version } = item;
+  if (open?.question.shape !== "budget") return;
+  const question = { ...open.question, key: `budget ${version}`, id: `int_budget_${version}` };
+  item.open = { ...open, question };
+  questions.splice(-1, 1, question);
+}
+
 export const raised = (budget: ModelBudget): void =>
   void Object.assign(budget, { tokens: budget.proposed, isOver: false });

@@ -49,7 +49,7 @@ export class Model {
   readonly #turns = new Turns();
   #places = 0;
   #lines = 0;
-  /** Ended at the same time as others of its conversation, so that it may have had its turn before. */
+  /** Ended, or asked about, at the same time as others of its conversation ended: it may have had its turn before. */
   readonly unsure = new Set<Item>();
   /** Ended delegations that their parents have not counted yet. */
   readonly #ended: Item[] = [];
@@ -270,6 +270,8 @@ export class Model {
 
   #admit(item: Item): void {
     item.behind = null;
+    // The broker asks for a larger budget; the answer queues it.
+    if (item.state !== "submitted") return;
     if (!this.agent(item.target).serial) item.line = null;
     this.move("admit", item);
   }
@@ -357,7 +359,7 @@ export class Model {
 
   /** The next leases of its agent are counted for those that wait now. */
   look(): void {
-    this.#turns.look(this.items);
+    this.#turns.look(this.items, this.now);
   }
 
   grant(item: Item, id: string, seconds: number, confirm: number | undefined): void {
@@ -446,10 +448,10 @@ export class Model {
     item.lapsed = null;
     item.behind = null;
     item.ends.delete(item.fence);
-    item.queued = false;
-    item.lost = false;
     item.attempt -= 1;
     this.move("reclaim", item);
+    item.queued = false;
+    item.lost = false;
     this.extend(item);
   }
 
@@ -460,7 +462,7 @@ export class Model {
     for (const item of lastFirst(this.items)) {
       const { version, behind } = item;
       this.#sweepOne(item);
-      if (behind && isTerminal(item.state)) this.unsure.add(item);
+      if (behind && (isTerminal(item.state) || item.open)) this.unsure.add(item);
       if (item.version !== version) item.place = place;
       const isDue = item.lost || this.now >= item.readyAt + CHECK;
       if (item.behind) this.#sweepLine(item);

@@ -16,7 +16,7 @@ import { checkSoon, loseTicket } from "../support/lose-ticket.ts";
 import { outage } from "../support/outage.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { isCounted, usedBy } from "./budgets.ts";
+import { isCounted, renumber, usedBy } from "./budgets.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
 import { count, lastFirst, Model, THIRD, UNIT } from "./model.ts";
 
@@ -157,12 +157,13 @@ export class Real {
     }
   }
 
-  /** Checks that the record is as in the model. `unsure`: those that may have had their turn before they ended. */
+  /** Checks that the record is as in the model. `unsure`: see there. */
   async check(item: Item, { unsure }: Pick<Model, "unsure">): Promise<void> {
     const { body } = await this.read(item);
     if (unsure.delete(item) && body.version === item.version + 1) {
       item.version += 1;
       item.log.splice(-1, 0, "DELEGATION_STATUS:admitted");
+      renumber(item);
     }
     compare(item, body);
   }

@@ -4,6 +4,7 @@
  * delegator gets as many turns as its weight allows, and one more. Limit: new work; returned work comes before it.
  */
 import { expect } from "vitest";
+import { isStopped } from "./budgets.ts";
 import type { Item } from "./item.ts";
 
 type Weights = Readonly<Record<string, number>>;
@@ -18,8 +19,11 @@ interface Wait {
 }
 
 const bandOf = ({ target, priority }: Item): string => `${target} ${priority}`;
+/** It has a ticket that takes turns. */
 const isWaiting = ({ state, queued, returned }: Item): boolean =>
   state === "submitted" && queued && !returned;
+/** Nobody waits who is over its budget: a worker that would get it does not, and its ticket is gone. */
+const waitsAt = (item: Item, now: number): boolean => isWaiting(item) && !isStopped(item.budget, now);
 
 export class Turns {
   readonly #waits = new Map<Item, Wait>();
@@ -32,10 +36,10 @@ export class Turns {
   }
 
   /** Notes who waits before the next lease. */
-  look(items: readonly Item[]): void {
+  look(items: readonly Item[], now: number): void {
     const waiting = items.filter(isWaiting);
-    for (const item of this.#waits.keys()) if (!isWaiting(item)) this.#waits.delete(item);
-    for (const item of waiting) {
+    for (const item of this.#waits.keys()) if (!waitsAt(item, now)) this.#waits.delete(item);
+    for (const item of waiting.filter((one) => waitsAt(one, now))) {
       if (this.#waits.get(item)?.place === item.place) continue;
       const [band, { delegator, place }] = [bandOf(item), item];
       const own = waiting.filter((one) => bandOf(one) === band && one.delegator === delegator);
@@ -53,6 +57,8 @@ export class Turns {
     const weightOf = (delegator: string) => weights[delegator] ?? 1;
     for (const [item, { turns, passed }] of this.#waits) {
       if (bandOf(item) !== bandOf(granted) || item.delegator === other) continue;
+      // Since the look, it has joined the line of its conversation.
+      if (!isWaiting(item)) continue;
       const leases = (passed.get(other) ?? 0) + 1;
       passed.set(other, leases);
       const most = Math.floor((turns * weightOf(other)) / weightOf(item.delegator)) + 1;

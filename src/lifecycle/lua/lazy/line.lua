@@ -105,13 +105,16 @@ function admit_next()
     local next_key = base .. ':d:' .. id
     local next_record = read_record(next_key)
     if is_live(next_record) then
-      return next_record.behind and admit(id, next_key, next_record)
+      if not next_record.behind then return nil end
+      if next_record.state == 'submitted' then return admit(id, next_key, next_record) end
+      -- The broker asks for a larger budget for it; the answer queues it.
+      return move_up(nil, id)
     end
     redis.call('ZREM', line, id)
   end
 end
 
--- The one that was between them has left.
+-- The one that was between them has left; without `before`, the one that was before it.
 function move_up(before, id)
   if not id then return end
   local name = base .. ':d:' .. id
