@@ -146,6 +146,8 @@ const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
       count(model.made, "cascade");
       model.cascade(item);
     }
+    // What ends over its budget stops everything under it, also without `cascade`.
+    if (model.settle()) await real.settled();
     await real.check(item, model);
     for (const child of item.children) await real.check(child, model);
   },
