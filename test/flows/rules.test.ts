@@ -351,6 +351,23 @@ test("a held question is answered without losing the lease", async () => {
   expect((await scout.reply(lease_id)).body.outcome).toBe("matched");
 });
 
+test("a held question that is asked again stays a person's, although there is a rule now", async () => {
+  const { api, alice, ann, scout, leased, create, rule } = await setup();
+  const { id, lease_id } = await leased();
+  const question = write("/srv/a", { request_id: "go" });
+  const held = await scout.interrupt(lease_id, { ...question, hold: true });
+  const made = await create(ann);
+  for (const text of ["Shall I?", "May I?"]) {
+    const again = await scout.interrupt(lease_id, { ...question, text, hold: true });
+    expect(again.body).toEqual({ ...held.body, held_until: expect.any(String) });
+  }
+  // Without `hold` it gives the lease up.
+  expect((await scout.interrupt(lease_id, question)).body).toEqual({ interrupt_id: held.body.interrupt_id });
+  expect((await api.get(id)).body).toMatchObject({ state: "input_required", lease: null });
+  expect((await alice.answer(id, held.body.interrupt_id, { decision: "deny" })).status).toBe(200);
+  expect((await rule(made)).uses).toBe(0);
+});
+
 test("the rules of one principal are bounded, and one that has ended makes room", async () => {
   const { api, alice, ann, create } = await setup();
   const body = { agent: "scout", action: "write", decision: "approve" };

@@ -179,6 +179,9 @@ export async function askMove(
     shows: "artifacts",
     read: true,
   });
+  // It is held and asked again. There was no rule when it was asked, so it is a person's.
+  if (before?.get("interrupt")?.startsWith(JSON.stringify({ id: idForPerson }).slice(0, -1)))
+    return { interrupt_id: idForPerson, ...(await broker.writer.move(commandFor(idForPerson, {}))) };
   for (let round = 1; ; round += 1) {
     const standing = before ? await standingAnswers(broker, before, asked, plainId) : NO_STANDING;
     // Read once: the id and the approval must not depend on two states of the setting.
