@@ -40,7 +40,8 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 self.addEventListener("push", (event) => event.waitUntil(show(event.data?.text() ?? "")));
 self.addEventListener("notificationclick", (event) => {
   const { notification, action } = event;
-  notification.close();
+  // What became of a decision takes its place; closing it could close that instead.
+  if (action === "") notification.close();
   event.waitUntil(action === "" ? open(notification) : answer(notification, action));
 });
 
