@@ -72,7 +72,7 @@ POST /v1/subscriptions                         ok     ok     ok     ok     ok   
 GET /v1/subscriptions                          ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/web-push-key                           ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/subscriptions/:subscription            ok     404    404    404    404      404    ok       401
-PATCH /v1/subscriptions/:subscription          ok     404    404    404    404      404    ok       401
+PATCH /v1/subscriptions/:subscription          ok     404    404    404    404      404    403      401
 POST /v1/subscriptions/:subscription/resume    ok     404    404    404    404      404    ok       401
 POST /v1/subscriptions/:subscription/test      ok     404    404    404    404      404    ok       401
 DELETE /v1/subscriptions/:subscription         ok     404    404    404    404      404    ok       401
