@@ -63,7 +63,7 @@ const LEFT_OUT = [
   { filter: /\/nodemailer\/dist\/esm\/well-known\/services\.js$/, contents: "export const services = {};" },
   {
     filter:
-      /\/bullmq\/dist\/cjs\/(?:classes\/(?:redis-relay-backend|valkey-glide-client)|scripts\/relay\w+-\d+)\.js$/,
+      /\/bullmq\/dist\/cjs\/(?:classes\/(?:redis-relay-backend|valkey-glide-client)|scripts\/(?:relay\w+|addParentJob)-\d+)\.js$/,
     contents: "module.exports = {};",
   },
 ];
@@ -85,7 +85,8 @@ const leaveOut = {
 };
 
 /** Large dependencies, whose own names nobody reads in a stack trace. None of them asks for the name of a class. */
-const SHORTENED = /\/node_modules\/(?:nodemailer\/dist\/esm|@modelcontextprotocol\/server\/dist)\/.*\.m?js$/;
+const SHORTENED =
+  /\/node_modules\/(?:nodemailer\/dist\/esm|@agentclientprotocol\/sdk\/dist|@modelcontextprotocol\/server\/dist)\/.*\.m?js$/;
 
 const shorten = {
   name: "shorten",
