@@ -41,8 +41,9 @@ test("an approver is told of a question, signed, without what it asks", async ()
   }
   // A second look finds nothing new.
   await tick();
-  const shown = (await ann.call("GET", `/v1/subscriptions/${made.id}`)).body;
-  expect(shown.deliver).toMatchObject([{ state: "ok", waiting: 0, delivered_at: expect.any(String) }]);
+  const shown = async () => (await ann.call("GET", `/v1/subscriptions/${made.id}`)).body.deliver[0];
+  await until(async () => (await shown()).waiting === 0);
+  expect(await shown()).toMatchObject({ state: "ok", delivered_at: expect.any(String) });
   expect(received).toHaveLength(1);
 });
 
@@ -150,7 +151,7 @@ test("the later channel is used only if the question is still open, and quiet ho
 });
 
 test("a question about to expire is announced once, ignores quiet hours, and its expiry is told", async () => {
-  const { ann, api, alice, clock, gateway, subscribe, tick } = await setup();
+  const { ann, api, alice, clock, gateway, redis, subscribe, tick } = await setup();
   await api.call("PATCH", "/v1/agents/scout", { limits: { interrupt_ttl_seconds: 600 } });
   const { url, received } = await startReceiver();
   const now = Date.now();
@@ -178,6 +179,8 @@ test("a question about to expire is announced once, ignores quiet hours, and its
   await tick();
   await until(() => received.length === 2);
   expect(bodies(received)).toMatchObject([1, 2].map(() => ({ type: "question_expiring", interrupt_id })));
+  // The receiver has them a little before the broker knows it.
+  await until(async () => (await redis.llen(keys.told(made.body.id, interrupt_id))) === 2);
   clock.offset_ms += 60_000;
   await gateway.sweep.tick();
   await tick();
