@@ -25,6 +25,8 @@ async function createRule(model: Model, real: Real, args: Create): Promise<void>
   const [says] = RULE_SHAPES[shape];
   const body = { ...says, agent, decision, for_seconds: seconds, max_uses: uses };
   const answer = await real.call(via, by, "POST", "/v1/rules", body);
+  // All walks share a broker, whose principals may have no more than so many.
+  if (answer.body?.code === "limit_reached") return;
   const refusal: Refusal | null = model.agent(agent).person ? { code: "approval_required" } : null;
   judge(answer, refusal, 201);
   if (refusal) return;
