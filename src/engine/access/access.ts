@@ -66,6 +66,13 @@ export const isParty = (
   { delegator, target }: { readonly delegator: string; readonly target: string },
 ): boolean => delegator === text || (kind === "agent" && name === target);
 
+/** Whether what was created then belongs to a deleted agent of the same name, also while that was being deleted. */
+export const isOfEarlierAgent = async (
+  { agents }: { readonly agents: Pick<AgentStore, "since"> },
+  { kind, name }: Principal,
+  created_at: number,
+): Promise<boolean> => kind === "agent" && created_at < (await agents.since(name));
+
 /** False for a principal that has nothing to do with the delegation: for it, the delegation does not exist. */
 export async function canSee(
   { agents }: { readonly agents: Pick<AgentStore, "since"> },
@@ -74,9 +81,7 @@ export async function canSee(
 ): Promise<boolean> {
   if (seesAll(principal)) return true;
   const concerned = isParty(principal, { delegator: record.get("delegator"), target: record.get("target") });
-  if (!concerned || principal.kind !== "agent") return concerned;
-  // An older delegation belongs to a deleted agent of the same name.
-  return record.get("created_at") >= (await agents.since(principal.name));
+  return concerned && !(await isOfEarlierAgent({ agents }, principal, record.get("created_at")));
 }
 
 /** Whether the principal may read everything of it, and not only its place in a tree and its state. */
@@ -99,9 +104,7 @@ export async function canSeeNode(
 ): Promise<boolean> {
   if (await canSee(broker, principal, record)) return true;
   if (record.get("root_delegator") !== principal.text) return false;
-  return (
-    principal.kind !== "agent" || record.get("created_at") >= (await broker.agents.since(principal.name))
-  );
+  return !(await isOfEarlierAgent(broker, principal, record.get("created_at")));
 }
 
 /** Whether the principal may cancel, answer and send messages. (The target uses its lease.) */

@@ -1,5 +1,5 @@
 /** The order of a list of sessions, and its cursor: by expiry, then by id, both descending. */
-import { ErrandError } from "../../schema/errors.ts";
+import { invalidCursor } from "../list-cursor.ts";
 
 export interface Row {
   readonly id: string;
@@ -18,7 +18,5 @@ export const toCursor = ({ id, expires_at }: Row): string => `${id}_${expires_at
 export function parseCursor(cursor: string): Row {
   const match = /^(ses_[0-9a-z]{1,16})_(\d{1,16})$/.exec(cursor);
   if (match) return { id: match[1] ?? "", expires_at: Number(match[2]) };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
+  throw invalidCursor();
 }

@@ -8,9 +8,9 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { contextIndex, type ShardKeys } from "../../redis/keys.ts";
 import { delegationErrorSchema, type State } from "../../schema/delegation.ts";
-import { ErrandError } from "../../schema/errors.ts";
 import { canSee, type Principal, seesAll } from "../access/access.ts";
 import type { Broker, Scans } from "../broker.ts";
+import { invalidCursor } from "../list-cursor.ts";
 import { countFitting, readMany } from "./read-many.ts";
 
 /** To list delegations, large reads taking turns. */
@@ -52,9 +52,7 @@ function startOf({ cursor, until }: ListQuery): Position {
   }
   const match = /^(\d{1,16})\.(dlg_[0-9a-z_]+)$/.exec(cursor);
   if (match) return { at: Number(match[1]), id: match[2] ?? "" };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
+  throw invalidCursor();
 }
 
 /** The instant in a page's cursor: the creation time of its last record, ms. */

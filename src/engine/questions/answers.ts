@@ -10,7 +10,6 @@ import { readSummaries } from "../../lifecycle/summary.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { AnswersFilter, SettledQuestion, SettledRequest } from "../../schema/answered.ts";
 import { interruptSchema } from "../../schema/delegation.ts";
-import { ErrandError } from "../../schema/errors.ts";
 import { answeredEventSchema } from "../../schema/event.ts";
 import { toInstant } from "../../schema/values.ts";
 import { canSee, type Principal } from "../access/access.ts";
@@ -18,6 +17,7 @@ import type { Scans } from "../broker.ts";
 import { BATCH, type Lists, type Position, scan, toPlan } from "../delegations/list.ts";
 import { preview } from "../delegations/preview.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
+import { invalidCursor } from "../list-cursor.ts";
 import { readTold } from "../subscriptions/told.ts";
 import { type EventPlace, readEventsAt } from "./events-at.ts";
 
@@ -40,9 +40,7 @@ function startOf(cursor: string | undefined): Position {
   if (cursor === undefined) return { at: Number.POSITIVE_INFINITY, id: "" };
   const match = /^(\d{1,16})\.(dlg_[0-9a-z_]+)\.(\d{1,6})\.(\d{1,6})$/.exec(cursor);
   if (match) return { at: Number(match[1]), id: match.slice(2).join(" ") };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
+  throw invalidCursor();
 }
 
 const cursorOf = (next: Position | null): string | null =>

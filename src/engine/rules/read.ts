@@ -1,10 +1,11 @@
 /** Reads rules. Their creator and the operator may revoke them; approvers and viewers see all, as they see delegations. */
 import { ErrandError } from "../../schema/errors.ts";
-import type { Rule } from "../../schema/rule.ts";
+import { RULE_ID, type Rule } from "../../schema/rule.ts";
 import { toInstant } from "../../schema/values.ts";
-import { type Principal, seesAll } from "../access/access.ts";
+import { isOfEarlierAgent, type Principal, seesAll } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import type { Position, RuleAt } from "./store.ts";
+import { parseCursor, toCursor } from "../list-cursor.ts";
+import type { RuleAt } from "./store.ts";
 import { stateOf } from "./stored-rule.ts";
 
 type Needs = Pick<Broker, "agents" | "rules" | "tokens">;
@@ -20,17 +21,13 @@ export async function findRule(
   what: string | null = null,
 ): Promise<RuleAt> {
   const stored = await broker.rules.find(id);
-  const found = stored && (await isOfEarlier(broker, principal, stored)) ? null : stored;
+  const found = stored && (await isOfEarlierAgent(broker, principal, stored.rule.created_at)) ? null : stored;
   const isOwn = principal.kind === "operator" || found?.rule.doc.by === principal.text;
   if (!found || !(isOwn || seesAll(principal))) throw noRule(id);
   if (!isOwn && what !== null)
     throw new ErrandError("forbidden", `Only the creator of the rule and the operator may ${what}.`);
   return found;
 }
-
-/** Whether a deleted agent of the same name created it, for example while it was being deleted. */
-const isOfEarlier = async ({ agents }: Needs, { kind, name }: Principal, { rule }: RuleAt) =>
-  kind === "agent" && rule.created_at < (await agents.since(name));
 
 export async function describeRule(broker: Needs, principal: Principal, id: string): Promise<Rule> {
   return describe(broker, await findRule(broker, principal, id));
@@ -74,22 +71,15 @@ export async function listRules(
   principal: Principal,
   { agent, cursor, limit }: RulesQuery,
 ): Promise<RulePage> {
-  const after = cursor === undefined ? null : parseCursor(cursor);
+  const after = cursor === undefined ? null : parseCursor(cursor, RULE_ID);
   const isAll = seesAll(principal);
   const index = !isAll ? `by:${principal.text}` : agent === undefined ? "all" : `for:${agent}`;
   const { rules: found, next } = await broker.rules.list(index, after, limit);
   const rules: Rule[] = [];
   for (const one of found) {
     const isShown = agent === undefined || one.rule.doc.agent === agent;
-    if (isShown && !(await isOfEarlier(broker, principal, one))) rules.push(await describe(broker, one));
+    if (isShown && !(await isOfEarlierAgent(broker, principal, one.rule.created_at)))
+      rules.push(await describe(broker, one));
   }
-  return { rules, next_cursor: next && `${next.at}_${next.id}` };
-}
-
-function parseCursor(cursor: string): Position {
-  const [, at, id] = /^(\d{1,15})_(rul_[0-9a-z]{26})$/.exec(cursor) ?? [];
-  if (at !== undefined && id !== undefined) return { at: Number(at), id };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
+  return { rules, next_cursor: next && toCursor(next) };
 }

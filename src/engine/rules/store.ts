@@ -11,6 +11,7 @@ import { readLua, Script } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import type { CreatedAt } from "../list-cursor.ts";
 import { ALL, type StoredRule, toRules } from "./stored-rule.ts";
 
 const KEPT_MS = LIMITS.rule_days.value * 86_400_000;
@@ -63,12 +64,6 @@ export interface RulesAt {
 export interface RuleAt {
   readonly rule: StoredRule;
   readonly now: number;
-}
-
-/** Where a rule is in a list. */
-export interface Position {
-  readonly at: number;
-  readonly id: string;
 }
 
 export class RuleStore {
@@ -150,9 +145,9 @@ export class RuleStore {
   /** A page of a list, oldest first, and the position of its last rule if there are more. */
   async list(
     index: string,
-    after: Position | null,
+    after: CreatedAt | null,
     limit: number,
-  ): Promise<{ readonly rules: readonly RuleAt[]; readonly next: Position | null }> {
+  ): Promise<{ readonly rules: readonly RuleAt[]; readonly next: CreatedAt | null }> {
     const found = await Promise.all(
       this.#shards.all.map((shard) => this.#idsAfter(shard, index, after, limit)),
     );
@@ -165,10 +160,10 @@ export class RuleStore {
   async #idsAfter(
     shard: ShardKeys,
     index: string,
-    after: Position | null,
+    after: CreatedAt | null,
     limit: number,
-  ): Promise<Position[]> {
-    const ids: Position[] = [];
+  ): Promise<CreatedAt[]> {
+    const ids: CreatedAt[] = [];
     for (let offset = 0; ids.length <= limit; offset += 100) {
       const from = after?.at ?? "-inf";
       const key = shard.ruleList(index);

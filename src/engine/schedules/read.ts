@@ -1,10 +1,11 @@
 /** Reads schedules. Their owner and the operator may change them; approvers and viewers see all, as they see delegations. */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
+import { SCHEDULE_ID, type Schedule, type ScheduleRun } from "../../schema/schedule.ts";
 import { toInstant } from "../../schema/values.ts";
-import { type Principal, seesAll } from "../access/access.ts";
+import { isOfEarlierAgent, type Principal, seesAll } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { parseCursor, toCursor } from "../list-cursor.ts";
 import { nextTimes } from "./check.ts";
 import type { ScheduleAt } from "./store.ts";
 import type { StoredRun, StoredSchedule } from "./stored-schedule.ts";
@@ -27,17 +28,14 @@ export async function findSchedule(
   what: string | null = null,
 ): Promise<ScheduleAt> {
   const stored = await broker.schedules.store.find(id);
-  const found = stored && (await isOfEarlier(broker, principal, stored)) ? null : stored;
+  const found =
+    stored && (await isOfEarlierAgent(broker, principal, stored.schedule.created_at)) ? null : stored;
   const isOwner = principal.kind === "operator" || found?.schedule.owner === principal.text;
   if (!found || !(isOwner || seesAll(principal))) throw noSchedule(id);
   if (!isOwner && what !== null)
     throw new ErrandError("forbidden", `Only the owner of the schedule and the operator may ${what}.`);
   return found;
 }
-
-/** Whether a deleted agent of the same name created it, for example while it was being deleted. */
-const isOfEarlier = async ({ agents }: Needs, { kind, name }: Principal, { schedule }: ScheduleAt) =>
-  kind === "agent" && schedule.created_at < (await agents.since(name));
 
 export async function describeSchedule(broker: Needs, principal: Principal, id: string): Promise<Schedule> {
   return describe(broker, await findSchedule(broker, principal, id));
@@ -87,13 +85,13 @@ export async function listSchedules(
   principal: Principal,
   { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
 ): Promise<SchedulePage> {
-  const after = cursor === undefined ? null : parseCursor(cursor);
+  const after = cursor === undefined ? null : parseCursor(cursor, SCHEDULE_ID);
   const ids = await broker.schedules.store.ids(seesAll(principal) ? null : principal.text, after, limit);
   const schedules: Schedule[] = [];
   let bytes = 0;
   for (const id of ids.slice(0, limit)) {
     const found = await broker.schedules.store.find(id);
-    if (!found || (await isOfEarlier(broker, principal, found))) continue;
+    if (!found || (await isOfEarlierAgent(broker, principal, found.schedule.created_at))) continue;
     const schedule = await describe(broker, found);
     bytes += JSON.stringify(schedule).length;
     if (bytes > LIMITS.page_bytes.value && schedules.length > 0)
@@ -105,13 +103,5 @@ export async function listSchedules(
 
 function cursorAt(schedules: readonly Schedule[]): string | null {
   const last = schedules.at(-1);
-  return last ? `${Date.parse(last.created_at)}_${last.id}` : null;
-}
-
-function parseCursor(cursor: string): { at: number; id: string } {
-  const [, at, id] = /^(\d{1,15})_(sch_[0-9a-z]{26})$/.exec(cursor) ?? [];
-  if (at !== undefined && id !== undefined) return { at: Number(at), id };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
+  return last ? toCursor({ at: Date.parse(last.created_at), id: last.id }) : null;
 }

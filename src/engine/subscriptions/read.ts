@@ -1,9 +1,10 @@
 /** Reads subscriptions, without the secrets of their channels. For their owner and the operator. */
 import { ErrandError } from "../../schema/errors.ts";
-import type { Channel, Subscription } from "../../schema/subscription.ts";
+import { type Channel, SUBSCRIPTION_ID, type Subscription } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
-import type { Principal } from "../access/access.ts";
+import { isOfEarlierAgent, type Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { parseCursor, toCursor } from "../list-cursor.ts";
 import { type ChannelState, lanesOf, type StoredSubscription } from "./stored-subscription.ts";
 
 type Needs = Pick<Broker, "agents" | "subscriptions">;
@@ -21,16 +22,10 @@ export async function findSubscription(
 ): Promise<StoredSubscription> {
   const found = await broker.subscriptions.store.find(id);
   const isOwner = principal.kind === "operator" || found?.owner === principal.text;
-  if (!found || !isOwner || (await isOfEarlier(broker, principal, found))) throw noSubscription(id);
+  if (!found || !isOwner || (await isOfEarlierAgent(broker, principal, found.created_at)))
+    throw noSubscription(id);
   return found;
 }
-
-/** Whether a deleted agent of the same name created it. */
-const isOfEarlier = async (
-  { agents }: Needs,
-  { kind, name }: Principal,
-  { created_at }: StoredSubscription,
-) => kind === "agent" && created_at < (await agents.since(name));
 
 export const describeSubscription = async (
   broker: Needs,
@@ -81,7 +76,7 @@ export async function listSubscriptions(
   principal: Principal,
   { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
 ): Promise<{ subscriptions: Subscription[]; next_cursor: string | null }> {
-  const after = cursor === undefined ? null : parseCursor(cursor);
+  const after = cursor === undefined ? null : parseCursor(cursor, SUBSCRIPTION_ID);
   const { store } = broker.subscriptions;
   const owner = principal.kind === "operator" ? null : principal.text;
   const ids = (await store.ids(owner, after?.at ?? 0, limit + MOST_AT_ONE_INSTANT)).filter(
@@ -90,21 +85,14 @@ export async function listSubscriptions(
   const page = ids.slice(0, limit);
   const found = await Promise.all(page.map(({ id }) => store.find(id)));
   const own = [];
-  for (const one of found) if (one && !(await isOfEarlier(broker, principal, one))) own.push(one);
+  for (const one of found)
+    if (one && !(await isOfEarlierAgent(broker, principal, one.created_at))) own.push(one);
   const last = page.at(-1);
   return {
     subscriptions: await Promise.all(own.map((one) => describe(broker, one))),
-    next_cursor: ids.length > limit && last ? `${last.at}_${last.id}` : null,
+    next_cursor: ids.length > limit && last ? toCursor(last) : null,
   };
 }
 
 /** More subscriptions than one instant can have in practice. */
 const MOST_AT_ONE_INSTANT = 200;
-
-function parseCursor(cursor: string): { at: number; id: string } {
-  const [, at, id] = /^(\d{1,15})_(sub_[0-9a-z]{26})$/.exec(cursor) ?? [];
-  if (at !== undefined && id !== undefined) return { at: Number(at), id };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
-}

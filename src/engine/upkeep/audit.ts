@@ -13,11 +13,11 @@ import {
   type AuditFilter,
   auditActionSchema,
 } from "../../schema/audit.ts";
-import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type Principal, requireOperator } from "../access/access.ts";
+import { invalidCursor } from "../list-cursor.ts";
 
 const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
 /** The entries of a stream that a filtered list reads at once. */
@@ -187,9 +187,7 @@ function takeNewest(backlogs: readonly Backlog[]): Row | undefined {
 function parseCursor(cursor: string): Omit<Row, "fields"> {
   const match = /^aud_(\d{1,16})_(\d{1,16})_([01])$/.exec(cursor);
   if (match) return { ms: Number(match[1]), seq: Number(match[2]), stream: Number(match[3]) };
-  throw new ErrandError("invalid_request", "The cursor is not valid.", {
-    details: { issues: [{ path: "cursor", reason: "send back next_cursor unchanged" }] },
-  });
+  throw invalidCursor();
 }
 
 function endOf(from: Omit<Row, "fields"> | null, stream: number): string {
