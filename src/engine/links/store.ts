@@ -6,6 +6,7 @@ import { createHash, createHmac, randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
+import { MadeOnce } from "../../redis/made-once.ts";
 import { channelKindSchema } from "../../schema/notice.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
@@ -32,16 +33,17 @@ const hashOf = (token: string): string => createHash("sha256").update(token).dig
 
 export class LinkStore {
   readonly #redis: Redis;
-  #key: Promise<string> | null = null;
+  readonly #key: MadeOnce;
 
   constructor(redis: Redis) {
     this.#redis = redis;
+    this.#key = new MadeOnce(redis, keys.linkKey, () => randomBytes(32).toString("base64url"));
   }
 
   /** Its secret. The link ends at `expires_at`, ms. */
   async mint(link: Link, expires_at: number): Promise<string> {
     const json = JSON.stringify(link);
-    const token = `lnk_${createHmac("sha256", await this.#brokerKey())
+    const token = `lnk_${createHmac("sha256", await this.#key.get())
       .update(json)
       .digest("base64url")}`;
     await this.#redis.set(keys.link(hashOf(token)), json, "PXAT", Math.ceil(expires_at), "NX");
@@ -56,20 +58,5 @@ export class LinkStore {
   /** What became of it. */
   async mark(token: string, link: Link, more: Pick<Link, "used" | "refused">): Promise<void> {
     await this.#redis.set(keys.link(hashOf(token)), JSON.stringify({ ...link, ...more }), "KEEPTTL", "XX");
-  }
-
-  #brokerKey(): Promise<string> {
-    this.#key ??= this.#findKey().catch((error: unknown) => {
-      this.#key = null;
-      throw error;
-    });
-    return this.#key;
-  }
-
-  async #findKey(): Promise<string> {
-    await this.#redis.set(keys.linkKey, randomBytes(32).toString("base64url"), "NX");
-    const key = await this.#redis.get(keys.linkKey);
-    if (key === null) throw new Error("the key of links was not stored");
-    return key;
   }
 }

@@ -3,9 +3,8 @@
  * revoked or unknown, and one whose question is closed or another by now, are all refused in the same words; the audit log
  * knows the difference. Limit: an unknown secret is counted and logged, because nobody is known to have used it.
  */
-import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
-import type { Interrupt } from "../../schema/delegation.ts";
+import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, Decision } from "../../schema/interrupt.ts";
 import type { LinkQuestion } from "../../schema/link.ts";
@@ -22,17 +21,17 @@ type Needs = Answers & Pick<Broker, "agents" | "links" | "metrics" | "subscripti
 interface Opened {
   readonly link: Link;
   readonly principal: Principal;
-  readonly record: StoredDelegation;
+  readonly delegation: Delegation;
   readonly interrupt: Interrupt;
 }
 
 export async function linkQuestion(broker: Needs, token: string): Promise<LinkQuestion> {
-  const { principal, record, interrupt } = await open(broker, token);
+  const { principal, delegation, interrupt } = await open(broker, token, await broker.links.find(token));
   return {
     person: principal.text,
-    agent: record.get("target"),
-    delegation_id: record.id,
-    task_preview: toDelegation(record).task_preview,
+    agent: delegation.target,
+    delegation_id: delegation.id,
+    task_preview: delegation.task_preview,
     interrupt,
     answer: linkAnswerOf(interrupt),
   };
@@ -49,14 +48,14 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
   const known = await broker.links.find(token);
   // The answer to the first press was lost.
   if (known?.used === answered) return known.delegation;
-  const { link, principal, record, interrupt } = await open(broker, token);
+  const { link, principal, delegation, interrupt } = await open(broker, token, known);
   const way = linkAnswerOf(interrupt);
   const fits =
     way === "decision" ? given.decision !== undefined : way === "text" && given.decision === undefined;
   if (!fits || (link.may !== "answer" && given.decision !== link.may)) throw doesNotFit(way);
   const request = toRequest(interrupt, given);
   try {
-    await answer(broker, principal, record.id, request, { via: "link", key: token.slice(-22) });
+    await answer(broker, principal, delegation.id, request, { via: "link", key: token.slice(-22) });
   } catch (error) {
     // Somebody else was faster.
     if (error instanceof ErrandError && error.code === "interrupt_not_open") throw refused();
@@ -65,11 +64,11 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
   await broker.links.mark(token, link, { used: answered });
   broker.metrics.links.inc({ outcome: "answered" });
   const { decision } = given;
-  await audit(broker, principal, "link.answer", record.id, {
+  await audit(broker, principal, "link.answer", delegation.id, {
     ...detailsOf(link),
     ...(decision !== undefined && { decision }),
   });
-  return record.id;
+  return delegation.id;
 }
 
 const detailsOf = ({ subscription, channel, question, may }: Link) => ({
@@ -99,15 +98,14 @@ function toRequest({ id, requests }: Interrupt, { decision, text }: LinkAnswer):
   };
 }
 
-async function open(broker: Needs, token: string): Promise<Opened> {
-  const link = await broker.links.find(token);
+async function open(broker: Needs, token: string, link: Link | null): Promise<Opened> {
   if (!link) {
     broker.metrics.links.inc({ outcome: "unknown" });
     broker.log.debug("an unknown link was used");
     throw refused();
   }
   const principal = toPrincipal(link.person);
-  const found = await check(broker, link);
+  const found = await check(broker, link, principal);
   if (typeof found !== "string") return { link, principal, ...found };
   broker.metrics.links.inc({ outcome: "refused" });
   // Once for each reason: whoever holds a dead link must not push out other entries.
@@ -119,7 +117,11 @@ async function open(broker: Needs, token: string): Promise<Opened> {
 }
 
 /** Why it answers nothing any more, or its question. */
-async function check(broker: Needs, link: Link): Promise<string | Pick<Opened, "record" | "interrupt">> {
+async function check(
+  broker: Needs,
+  link: Link,
+  principal: Principal,
+): Promise<string | Pick<Opened, "delegation" | "interrupt">> {
   if (link.used !== undefined) return "it was used";
   const subscription = await broker.subscriptions.store.find(link.subscription);
   if (subscription?.owner !== link.person) return "its subscription was deleted";
@@ -133,12 +135,12 @@ async function check(broker: Needs, link: Link): Promise<string | Pick<Opened, "
   if (notify?.links !== "answer") return "the agent requires a sign-in";
   if (link.may !== "answer" && !ONE_TAP[notify.one_tap].includes(link.may))
     return "the agent allows no such button";
-  const principal = toPrincipal(link.person);
   if (!(await canSee(broker, principal, record)) || !mayControl(principal, record))
     return "its person may not answer it";
-  const { interrupt } = toDelegation(record);
+  const delegation = toDelegation(record);
+  const { interrupt } = delegation;
   if (!interrupt || digestOf(interrupt) !== link.digest) return "its question is another";
-  return { record, interrupt };
+  return { delegation, interrupt };
 }
 
 const refused = (): ErrandError =>

@@ -2,11 +2,12 @@
  * Makes one outgoing call if its host has a free slot; counts and logs the outcome.
  */
 import type { Counter } from "prom-client";
-import { timeOf } from "../../redis/time.ts";
+import { engineTime } from "../../redis/time.ts";
 import type { Broker } from "../broker.ts";
 import { EgressRefusedError } from "./egress.ts";
 
-const FOR_A_DAY_MS = 86_400_000;
+/** How long a receiver may fail before it is given up. */
+export const FOR_A_DAY_MS = 86_400_000;
 const FIRST_MS = 5_000;
 const LONGEST_MS = 3_600_000;
 const GONE = 410;
@@ -66,7 +67,7 @@ export async function httpCall(
     return "delivered";
   }
   // By Redis' clock: a gateway whose clock is a day ahead would give the call up at once.
-  const triedFor = (await timeOf(broker.redis)) + broker.clock.offset_ms - since;
+  const triedFor = (await engineTime(broker.redis, broker.clock)) - since;
   const isOver = triedFor > FOR_A_DAY_MS || problem === GONE;
   counter.inc({ outcome: isOver ? "given_up" : "failed" });
   broker.log.warn(

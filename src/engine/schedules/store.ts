@@ -6,7 +6,7 @@ import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
-import { TIME_LUA, timeOf } from "../../redis/time.ts";
+import { engineTime, TIME_LUA } from "../../redis/time.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { type StoredRun, type StoredSchedule, storedRunSchema, toStoredSchedule } from "./stored-schedule.ts";
 
@@ -63,7 +63,7 @@ export class ScheduleStore {
 
   /** By Redis' clock, ms. */
   async now(): Promise<number> {
-    return (await timeOf(this.#redis)) + this.#clock.offset_ms;
+    return engineTime(this.#redis, this.#clock);
   }
 
   /** `exists`: a schedule with this id was created before. */

@@ -13,7 +13,7 @@ import { type Sends, send } from "./channels/send.ts";
 import { testOf } from "./notification.ts";
 import { findSubscription, noSubscription } from "./read.ts";
 import { newestOf } from "./reader.ts";
-import { lanesOf, type Settings, type StoredSubscription } from "./stored-subscription.ts";
+import { CHANNELS, lanesOf, type Settings, type StoredSubscription } from "./stored-subscription.ts";
 
 const ID_LENGTH = 26;
 
@@ -156,16 +156,20 @@ async function change(
     const before = await findSubscription(broker, principal, id);
     if (read === null) throw noSubscription(id);
     const { settings, resumes, token, replaces = false } = next(before);
-    const most = LIMITS.subscription_channels.value;
-    const unused = Array.from({ length: most }, (_, n) => n).slice(settings.deliver.length);
+    const count = settings.deliver.length;
     const fields = {
       settings: textOf(settings),
       updated_at: await store.now(),
       ...(token !== undefined && { token }),
       ...(replaces && { epoch: randomId(10) }),
     };
-    const removes = resumes ? Array.from({ length: most }, (_, n) => `channel:${n}`) : [];
-    if (!(await store.change(id, read, { fields, removes, lanes: unused.flatMap(lanesOf) }))) continue;
+    const changes = {
+      fields,
+      removes: resumes ? CHANNELS.map((n) => `channel:${n}`) : [],
+      drops: CHANNELS.slice(count).flatMap(lanesOf),
+      keeps: CHANNELS.slice(0, count).flatMap(lanesOf),
+    };
+    if (!(await store.change(id, read, changes))) continue;
     await broker.subscriptions.changed();
     await audit(broker, principal, action, id, { owner: before.owner, ...detailsOf(settings) });
     return;
@@ -184,7 +188,7 @@ export async function deleteSubscription(broker: Changes, principal: Principal, 
 
 /** Sends one notification by each channel, at once and without a repeat. */
 export async function testSubscription(
-  broker: Changes & Sends & Pick<Broker, "bulk" | "linkBase" | "links" | "presence" | "redis" | "shards">,
+  broker: Changes & Sends & Pick<Broker, "linkBase">,
   principal: Principal,
   id: string,
 ): Promise<SubscriptionTest> {

@@ -3,10 +3,12 @@
  * receiver accepted it, and a repeat carries the same id. Limit: a job of the outbound queue wakes it; when the lane is due
  * is in Redis, so a lost job is made again (notifier.ts). A channel that fails for a day, or is gone, is paused.
  */
+import { LIMITS } from "../../schema/limits.ts";
 import type { ChannelKind } from "../../schema/notice.ts";
 import type { Channel } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Broker } from "../broker.ts";
+import { FOR_A_DAY_MS } from "../outbound/http-call.ts";
 import { type Sends, send } from "./channels/send.ts";
 import type { Composed } from "./composed.ts";
 import { stillMatters, toDigest, toNotification } from "./notification.ts";
@@ -27,7 +29,6 @@ type Needs = Sends &
     | "agents"
     | "links"
     | "callbackRetryMs"
-    | "connections"
     | "linkBase"
     | "log"
     | "metrics"
@@ -41,13 +42,12 @@ type Needs = Sends &
     | "tokens"
   >;
 
-const FOR_A_DAY_MS = 86_400_000;
 /** Longer than one call may take: a lane whose gateway died is taken again after this. */
 const CLAIM_MS = 12_000;
 /** How long a job may run before other jobs run. */
 const RUN_MS = 10_000;
-/** The most that one digest counts. */
-const MOST = 500;
+/** All that can wait, so that a digest counts all. */
+const MOST = LIMITS.notices_waiting.value;
 const AT_ONCE = 50;
 /** How often a receiver refuses a notification before it is dropped. */
 const MOST_REFUSALS = 3;
@@ -63,8 +63,7 @@ export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: 
     if (!(await step(broker, found, { ...taken, claim }))) return null;
     if (!stopping.aborted && performance.now() < endsAt) continue;
     // The rest is due at once, for another job.
-    const [first] = found.notices;
-    if (first) await broker.subscriptions.store.release({ ...taken, claim });
+    await broker.subscriptions.store.release({ ...taken, claim });
     return null;
   }
 }

@@ -15,6 +15,7 @@ import { openInterrupt, toDelegation } from "../delegations/parse.ts";
 import { digestOf, linkAnswerOf, ONE_TAP } from "../links/fitting.ts";
 import type { Link } from "../links/store.ts";
 import type { Composed } from "./composed.ts";
+import { linesOf } from "./lines.ts";
 import type { StoredNotice, StoredSubscription } from "./stored-subscription.ts";
 import { stillWaiting } from "./time.ts";
 import { readTold } from "./told.ts";
@@ -89,12 +90,10 @@ export async function toNotification(
   const notification = {
     ...head,
     title: titleOf(kind, agent, state, code),
-    text: [
+    text: linesOf([
       kind === "question_expired" ? await toldText(broker, delegation, question) : "",
       shows ? contentsOf(record, asks) : "",
-    ]
-      .filter((line) => line !== "")
-      .join("\n"),
+    ]),
     ...linkTo(broker, `#/d/${delegation}`),
     ...{ agent, delegation_id: delegation },
     ...(question !== undefined && { interrupt_id: question }),
@@ -209,13 +208,13 @@ function contentsOf(record: StoredDelegation, asks: boolean): string {
     ...(action ? [`${action.name} ${JSON.stringify(action.arguments ?? {})}`] : []),
   ]);
   const preview: unknown = JSON.parse(record.get("task_preview"));
-  const text = asks ? lines.filter((line) => line !== "").join("\n") : String(preview);
+  const text = asks ? linesOf(lines) : String(preview);
   return cut(text);
 }
 
 /** Several as one. */
 export function toDigest(
-  broker: Needs,
+  broker: Pick<Needs, "linkBase">,
   subscription: StoredSubscription,
   notices: readonly StoredNotice[],
 ): Composed {
@@ -239,7 +238,12 @@ export function toDigest(
 }
 
 /** To see whether a channel works. */
-export const testOf = (broker: Needs, { id }: StoredSubscription, now: number, nonce: string): Composed =>
+export const testOf = (
+  broker: Pick<Needs, "linkBase">,
+  { id }: StoredSubscription,
+  now: number,
+  nonce: string,
+): Composed =>
   plain({
     id: `ntf_${id.slice(4)}_test_${nonce}`,
     subscription_id: id,

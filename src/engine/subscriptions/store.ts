@@ -6,9 +6,10 @@ import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
-import { timeOf } from "../../redis/time.ts";
+import { engineTime } from "../../redis/time.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import {
+  CHANNELS,
   type ChannelState,
   channelOf,
   lanesOf,
@@ -47,6 +48,16 @@ export interface Told {
   readonly pause?: number;
 }
 
+/** A change of a subscription. */
+export interface SubscriptionChange {
+  readonly fields: Readonly<Record<string, string | number>>;
+  /** Fields that it has no longer. */
+  readonly removes: readonly string[];
+  /** Lanes that it has no longer, with what waits in them. */
+  readonly drops: readonly string[];
+  readonly keeps: readonly string[];
+}
+
 /** What became of the first notifications of a lane. */
 export interface LaneChange {
   /** How many of the first are done. */
@@ -75,6 +86,8 @@ export interface LaneAt {
   readonly notices: readonly StoredNotice[];
   /** By Redis' clock, ms. */
   readonly now: number;
+  /** By what it is taken now. */
+  readonly claim: number;
 }
 
 export class SubscriptionStore {
@@ -88,7 +101,7 @@ export class SubscriptionStore {
 
   /** By Redis' clock, ms. */
   async now(): Promise<number> {
-    return (await timeOf(this.#redis)) + this.#clock.offset_ms;
+    return engineTime(this.#redis, this.#clock);
   }
 
   /** Null also for one that this version cannot read. */
@@ -126,22 +139,14 @@ export class SubscriptionStore {
   async change(
     id: string,
     read: string,
-    {
-      fields,
-      removes,
-      lanes,
-    }: {
-      readonly fields: Readonly<Record<string, string | number>>;
-      readonly removes: readonly string[];
-      /** What waits in them is dropped. */
-      readonly lanes: readonly string[];
-    },
+    { fields, removes, drops, keeps }: SubscriptionChange,
   ): Promise<boolean> {
     const now = await this.now();
+    const lists = [drops, keeps, removes].flatMap((list) => [list.length, ...list]);
     const changed = await changeScript.run(
       this.#redis,
       [keys.subscription(id), keys.subscriptionsVersion, keys.subscriptionsBusy],
-      [id, read, now, lanes.length, ...lanes, "-", ...removes, "-", ...Object.entries(fields).flat()],
+      [id, read, now, ...lists, ...Object.entries(fields).flat()],
     );
     return changed === 1;
   }
@@ -152,7 +157,7 @@ export class SubscriptionStore {
 
   /** False when there was none. */
   async delete(id: string, owner: string): Promise<boolean> {
-    const lanes = Array.from({ length: LIMITS.subscription_channels.value }, (_, n) => lanesOf(n)).flat();
+    const lanes = CHANNELS.flatMap(lanesOf);
     const deleted = await deleteScript.run(
       this.#redis,
       [
@@ -262,7 +267,7 @@ export class SubscriptionStore {
   }
 
   /** Lanes that are due; nobody else gets them before `claim`, ms. */
-  async claim(now: number, claim: number): Promise<{ subscription: string; lane: string; claim: number }[]> {
+  async claim(now: number, claim: number): Promise<LaneClaim[]> {
     const found = await claimScript.run(this.#redis, [keys.subscriptionsBusy], [now, claim, AT_ONCE]);
     return (Array.isArray(found) ? found : []).map((text) => {
       const [subscription = "", lane = ""] = String(text).split(" ");
@@ -275,7 +280,7 @@ export class SubscriptionStore {
     { subscription: id, lane, claim }: LaneClaim,
     most: number,
     forMs: number,
-  ): Promise<(LaneAt & { readonly claim: number }) | null> {
+  ): Promise<LaneAt | null> {
     const now = await this.now();
     const next = now + forMs;
     const list = keys.notices(id, lane);

@@ -3,6 +3,7 @@
  * that wait for it, `n`, and one for those that ignore quiet hours, `n!`.
  */
 import * as z from "zod";
+import { LIMITS } from "../../schema/limits.ts";
 import { type NoticeKind, noticeSchema } from "../../schema/notice.ts";
 import { subscriptionRequestSchema } from "../../schema/subscription.ts";
 import { parseJson } from "../../util/parse-json.ts";
@@ -65,7 +66,6 @@ const storedNoticeSchema = z.object({
   delegation: z.string().optional(),
   question: z.string().optional(),
   state: z.string().optional(),
-  waiting: z.number().optional(),
 });
 export type Notice = z.infer<typeof storedNoticeSchema>;
 
@@ -83,6 +83,12 @@ export function toNotice(text: string): StoredNotice {
   const { data } = storedNoticeSchema.safeParse(parseJson(text.slice(text.indexOf(" ") + 1)));
   return { ...(data ?? UNREADABLE), text, isReadable: data !== undefined };
 }
+
+/** The numbers that channels may have. */
+export const CHANNELS: readonly number[] = Array.from(
+  { length: LIMITS.subscription_channels.value },
+  (_, n) => n,
+);
 
 /** What tells of a thing too late to wait. */
 const URGENT: readonly NoticeKind[] = ["question_expiring"];

@@ -31,7 +31,7 @@ export async function tellExpiring(
   }
 }
 
-type Watches = Pick<Broker, "agents" | "bulk" | "clock" | "presence" | "redis" | "shards">;
+type Watches = Pick<Broker, "agents" | "bulk" | "clock" | "presence" | "shards">;
 
 export async function tellNoWorkers(
   broker: Watches,
@@ -40,9 +40,9 @@ export async function tellNoWorkers(
   now: number,
 ): Promise<void> {
   if (!audience.wants("no_worker")) return;
-  for (const { agent, waiting } of await waitingOf(broker, audience.agentsToWatch())) {
+  for (const { agent } of await waitingOf(broker, audience.agentsToWatch())) {
     if (!(await lacksWorkers(broker, agent))) continue;
-    await store.tell(audience.told({ kind: "no_worker", agent, at: now, waiting, delegator: "" }), now);
+    await store.tell(audience.told({ kind: "no_worker", agent, at: now, delegator: "" }), now);
   }
 }
 
@@ -56,14 +56,7 @@ async function waitingOf(broker: Watches, names: readonly string[] | null): Prom
   if (names === null)
     return (await queueDepths(broker)).filter(({ waiting, working }) => waiting > 0 && working === 0);
   const found = await Promise.all(
-    names.map(async (agent) => {
-      const keys = broker.shards.ofAgent(agent);
-      const [waiting, working] = await Promise.all([
-        broker.redis.zcount(keys.live(agent, "submitted"), "-inf", Date.now() + broker.clock.offset_ms),
-        broker.redis.zcard(keys.live(agent, "working")),
-      ]);
-      return { agent, waiting, working };
-    }),
+    names.map(async (agent) => ({ agent, ...(await broker.agents.counts(agent)) })),
   );
   return found.filter(({ waiting, working }) => waiting > 0 && working === 0);
 }
@@ -75,7 +68,7 @@ export async function stillWaiting(broker: Watches, agent: string): Promise<numb
 }
 
 /** As `client/alarms.ts` says it of an agent: it is not paused, and nobody polls. */
-export async function lacksWorkers(
+async function lacksWorkers(
   { agents, presence }: Pick<Broker, "agents" | "presence">,
   agent: string,
 ): Promise<boolean> {

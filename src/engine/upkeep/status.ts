@@ -2,7 +2,7 @@
 import type { Sibling } from "../../gateways/messages.ts";
 import { serverStatus } from "../../redis/check.ts";
 import { readDiskSpace } from "../../redis/disk-space.ts";
-import { timeOf } from "../../redis/time.ts";
+import { engineTime } from "../../redis/time.ts";
 import type { FilesStatus, GatewayStatus, Status } from "../../schema/status.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
@@ -35,7 +35,7 @@ export async function status(
   const disk = settings === null || dataDir === null ? null : await readDiskSpace(dataDir);
   // Last, so that it is as recent as possible.
   const askedAt = performance.now();
-  const ms = (await timeOf(redis)) + clock.offset_ms;
+  const ms = await engineTime(redis, clock);
   const latency_ms = Math.round((performance.now() - askedAt) * 1000) / 1000;
   return {
     broker_id: id,

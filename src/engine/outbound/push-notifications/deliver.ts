@@ -6,7 +6,7 @@ import { withoutBodies } from "../../../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
 import { readPage } from "../../../events/stored.ts";
 import { readRecord } from "../../../lifecycle/stored-delegation.ts";
-import { timeOf } from "../../../redis/time.ts";
+import { engineTime } from "../../../redis/time.ts";
 import type { StoredPushConfig } from "../../../schema/push-config.ts";
 import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
@@ -79,7 +79,7 @@ type Sent =
 async function sendEvent(broker: Broker, next: NextEvent, isOver: () => boolean): Promise<Sent> {
   const { config, entry } = next;
   const { delegation_id, delegator, seq } = entry;
-  const since = next.since ?? (await timeOf(broker.redis)) + broker.clock.offset_ms;
+  const since = next.since ?? (await engineTime(broker.redis, broker.clock));
   const calls = await render(broker, config, entry);
   for (const [part, call] of calls.entries()) {
     if (part < next.part) continue;

@@ -4,6 +4,7 @@
  */
 import type { Transporter } from "nodemailer";
 import type { Notification } from "../../../schema/subscription.ts";
+import { linesOf } from "../lines.ts";
 import type { Sent } from "./outcome.ts";
 
 export interface MailSettings {
@@ -32,7 +33,6 @@ export class Mailer {
   async send(to: string, { id, title, text, link, no_link }: Notification): Promise<Sent> {
     const settings = this.#settings;
     if (settings === null) return { kind: "failed", problem: "The broker has no mail server.", gone: false };
-    const lines = [title, text, link ?? no_link ?? ""];
     try {
       this.#transport ??= connect(settings).catch((error: unknown) => {
         this.#transport = null;
@@ -43,7 +43,7 @@ export class Mailer {
         from: settings.from,
         to,
         subject: title,
-        text: `${lines.filter((line) => line !== "").join("\n\n")}\n`,
+        text: `${linesOf([title, text, link ?? no_link ?? ""], "\n\n")}\n`,
         messageId: `<${id}@errand>`,
         headers: { "Auto-Submitted": "auto-generated" },
         disableFileAccess: true,

@@ -1,6 +1,7 @@
 /** A topic of ntfy. Published as JSON to the server's root, because a header takes no text beyond ASCII. */
 import type { Channel, Notification } from "../../../schema/subscription.ts";
 import type { Composed } from "../composed.ts";
+import { linesOf } from "../lines.ts";
 import type { HttpPost } from "./outcome.ts";
 
 /** ntfy's priorities: 3 is the default, 5 the highest. */
@@ -21,7 +22,7 @@ export function ntfyCall(
     ...{
       topic: name,
       title,
-      message: [text, no_link ?? ""].filter((line) => line !== "").join("\n") || title,
+      message: linesOf([text, no_link ?? ""]) || title,
     },
     priority: PRIORITIES[type] ?? 3,
     ...(link !== null && { click: link }),

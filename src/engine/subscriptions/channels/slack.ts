@@ -1,5 +1,6 @@
 /** An incoming webhook of Slack and its relatives. Limit: text only; a name or a question must not become a link or a mention. */
 import type { Channel, Notification } from "../../../schema/subscription.ts";
+import { linesOf } from "../lines.ts";
 import type { HttpPost } from "./outcome.ts";
 
 /** The characters with a meaning in Slack's text. */
@@ -17,6 +18,6 @@ export function slackCall(
     escaped(text),
     link === null ? escaped(no_link ?? "") : `<${link}|Open it>`,
   ];
-  const body = JSON.stringify({ text: lines.filter((line) => line !== "").join("\n"), unfurl_links: false });
+  const body = JSON.stringify({ text: linesOf(lines), unfurl_links: false });
   return { url, headers: { "content-type": "application/json" }, body };
 }

@@ -6,6 +6,7 @@ import { createECDH } from "node:crypto";
 import * as z from "zod";
 import type { Redis } from "../../../redis/connect.ts";
 import { keys } from "../../../redis/keys.ts";
+import { MadeOnce } from "../../../redis/made-once.ts";
 import type { Channel } from "../../../schema/subscription.ts";
 import { parseJson } from "../../../util/parse-json.ts";
 import type { Composed } from "../composed.ts";
@@ -25,13 +26,12 @@ const vapidSchema = z.object({
 type Vapid = z.infer<typeof vapidSchema>;
 
 export class WebPush {
-  readonly #redis: Redis;
+  readonly #key: MadeOnce;
   readonly #subject: () => string;
-  #keys: Promise<Vapid> | null = null;
 
   /** `subject`: whom a push service asks when something is wrong, a URL. */
   constructor(redis: Redis, subject: () => string) {
-    this.#redis = redis;
+    this.#key = new MadeOnce(redis, keys.vapid, makeKey);
     this.#subject = subject;
   }
 
@@ -72,25 +72,15 @@ export class WebPush {
     return { url, headers, body };
   }
 
-  #vapid(): Promise<Vapid> {
-    this.#keys ??= this.#find().catch((error: unknown) => {
-      this.#keys = null;
-      throw error;
-    });
-    return this.#keys;
+  async #vapid(): Promise<Vapid> {
+    return vapidSchema.parse(parseJson(await this.#key.get()));
   }
+}
 
-  async #find(): Promise<Vapid> {
-    const read = async () => vapidSchema.safeParse(parseJson((await this.#redis.get(keys.vapid)) ?? "")).data;
-    const known = await read();
-    if (known) return known;
-    const { exportJWK, generateKeyPair } = await import("jose");
-    const { privateKey } = await generateKeyPair("ES256", { extractable: true });
-    await this.#redis.set(keys.vapid, JSON.stringify(await exportJWK(privateKey)), "NX");
-    const made = await read();
-    if (!made) throw new Error("the key for Web Push was not stored");
-    return made;
-  }
+async function makeKey(): Promise<string> {
+  const { exportJWK, generateKeyPair } = await import("jose");
+  const { privateKey } = await generateKeyPair("ES256", { extractable: true });
+  return JSON.stringify(await exportJWK(privateKey));
 }
 
 /** As an uncompressed point. */
