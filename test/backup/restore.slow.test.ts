@@ -8,11 +8,11 @@ import { openBackup } from "../../src/backup/backup-file.ts";
 import { toLocalError } from "../../src/backup/errors.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { isOwnKey, keys, transferKey } from "../../src/redis/keys.ts";
-import { run } from "../cli/fake-host.ts";
 import { client, freshDb, startBroker } from "../support/broker.ts";
 import { markAs } from "../support/mark.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
+import { cli } from "./cli.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -28,14 +28,6 @@ function beforeSnapshot(act: () => Promise<unknown>): void {
 }
 
 const NEVER = new AbortController().signal;
-/** The CLI with a data directory, as `errand serve` would use it. */
-const cli = (dataDir: string, ...argv: string[]) =>
-  run(argv, {
-    env: { dataDir },
-    childEnv: { PATH: process.env.PATH, ...onlyBin(), ERRAND_DATA_DIR: dataDir },
-  });
-const onlyBin = () =>
-  process.env.ERRAND_REDIS_BIN === undefined ? {} : { ERRAND_REDIS_BIN: process.env.ERRAND_REDIS_BIN };
 
 /** A broker on a Redis of its own. */
 async function setup(redis?: Awaited<ReturnType<typeof startOwnRedis>>) {

@@ -2,22 +2,12 @@
 import { dirname, join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { isOwnKey } from "../../src/redis/keys.ts";
-import { run } from "../cli/fake-host.ts";
 import { client, request, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
+import { cli } from "./cli.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
-
-const cli = (dataDir: string, ...argv: string[]) =>
-  run(argv, {
-    env: { dataDir },
-    childEnv: {
-      PATH: process.env.PATH,
-      ...(process.env.ERRAND_REDIS_BIN !== undefined && { ERRAND_REDIS_BIN: process.env.ERRAND_REDIS_BIN }),
-      ERRAND_DATA_DIR: dataDir,
-    },
-  });
 
 const AGENTS = ["scout", "coder", "janitor", "prober", "writer", "tester"];
 const QUESTION = { text: "Shall I?", action: { name: "write" } };

@@ -5,10 +5,11 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, freshDb } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
+import { listen } from "../support/listen.ts";
 import { until } from "../support/until.ts";
 
 const CALLERS = Number(process.env.NOTIFY_CALLERS ?? 6);
@@ -48,14 +49,8 @@ async function startReceivers() {
     });
     request.on("end", () => answer(request, response, body));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return { base: `http://127.0.0.1:${address.port}`, got };
+  const port = await listen(server);
+  return { base: `http://127.0.0.1:${port}`, got };
 }
 
 /** The last three agents of a caller notify receivers that do not take it. */

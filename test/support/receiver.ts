@@ -1,6 +1,6 @@
 /** An endpoint for callbacks: stores the calls, and answers with the given status. */
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import { onTestFinished } from "vitest";
+import { listen } from "./listen.ts";
 
 export interface Received {
   readonly path?: string;
@@ -22,12 +22,6 @@ export async function startReceiver(answer: (count: number) => number | Promise<
       response.writeHead(status, status === 302 ? { location: "/elsewhere" } : {}).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return { url: `http://127.0.0.1:${address.port}/hook`, port: address.port, received };
+  const port = await listen(server);
+  return { url: `http://127.0.0.1:${port}/hook`, port, received };
 }

@@ -4,7 +4,7 @@
  */
 import { createDecipheriv, createECDH, createHmac, randomBytes } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import { onTestFinished } from "vitest";
+import { listen } from "./listen.ts";
 
 interface Push {
   readonly headers: IncomingHttpHeaders;
@@ -19,14 +19,8 @@ export async function startPushService(answer: () => number = () => 201) {
     received.push({ headers: request.headers, body: Buffer.concat(chunks) });
     response.writeHead(answer()).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("no port");
-  const origin = `http://127.0.0.1:${address.port}`;
+  const port = await listen(server);
+  const origin = `http://127.0.0.1:${port}`;
   return { origin, url: `${origin}/push/SECRET-PATH`, received };
 }
 
