@@ -12,6 +12,7 @@ import { canSee, mayControl, type Principal, toPrincipal } from "../access/acces
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
 import { type Answers, answer } from "../questions/answer.ts";
+import { requestOf } from "../questions/standing-answers.ts";
 import { audit } from "../upkeep/audit.ts";
 import { digestOf, linkAnswerOf, ONE_TAP } from "./fitting.ts";
 import type { Link } from "./store.ts";
@@ -86,16 +87,16 @@ const doesNotFit = (way: LinkQuestion["answer"]): ErrandError =>
           : "Send the answer as text.",
   });
 
+/** The same for every request of the question. */
 function toRequest({ id, requests }: Interrupt, { decision, text }: LinkAnswer): AnswerRequest {
   const input: AnswerInput = {
     ...(decision !== undefined && { decision }),
     ...(text !== undefined && { text }),
   };
-  if (requests.length === 1) return { interrupt_id: id, ...input };
-  return {
-    interrupt_id: id,
-    answers: Object.fromEntries(requests.map(({ request_id }) => [request_id, input])),
-  };
+  return requestOf(
+    id,
+    requests.map(({ request_id }) => [request_id, input]),
+  );
 }
 
 async function open(broker: Needs, token: string, link: Link | null): Promise<Opened> {

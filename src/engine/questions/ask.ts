@@ -2,7 +2,6 @@
  * Asks a question: the delegation waits for the answer, and the lease ends, unless the question is held. Limit: it fails
  * when the question expires.
  */
-import { createHash } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
 import { ASKED } from "../../lifecycle/states.ts";
@@ -32,6 +31,7 @@ import { answerCommand } from "./answer.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
 import { APPROVAL, autoApproveOf, isApprovedInAdvance, isApproveOrDeny } from "./approved-in-advance.ts";
 import type { Audits } from "./audit-decisions.ts";
+import { hash } from "./hash.ts";
 import { auditRules, type Given, NO_STANDING, requestOf, standingAnswers } from "./standing-answers.ts";
 
 type Kind = "input" | "auth";
@@ -54,9 +54,6 @@ const FALLBACK: Record<Kind, string> = {
   input: "The agent needs input to continue, but did not say which.",
   auth: "The agent needs a credential to continue, but did not say which.",
 };
-
-const hash = (...parts: readonly string[]): string =>
-  createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 
 type Asked = Pick<Interrupt, "kind" | "requests">;
 

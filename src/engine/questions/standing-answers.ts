@@ -2,7 +2,6 @@
  * What the rules of an agent answer to a question. Limit: at most one command for an agent without rules; the script decides
  * whether what was read here still holds.
  */
-import { createHash } from "node:crypto";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { matchesAction } from "../../schema/action-pattern.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
@@ -14,6 +13,7 @@ import type { StoredRule } from "../rules/stored-rule.ts";
 import { allowsApprovalInAdvance } from "./allowed-approval.ts";
 import type { Author } from "./answer.ts";
 import { type Audits, auditDecisions } from "./audit-decisions.ts";
+import { hash } from "./hash.ts";
 import type { Asked, Inputs } from "./shown-changes.ts";
 
 /** An answer that the broker gives at once. */
@@ -65,9 +65,6 @@ export async function standingAnswers(
     rules_seen: seen,
   };
 }
-
-const hash = (...parts: readonly string[]): string =>
-  createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 
 /**
  * A revocation of a token revokes its rules; this leaves out those of a token that has expired, or whose revocation was cut
