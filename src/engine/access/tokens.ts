@@ -214,31 +214,31 @@ export class Tokens implements Lookup {
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
 
-  /** Whether there is such a token, and it has not expired. */
-  /** What stands for the token of a request, later and without it: its id, or for the operator's a hash. */
+  /**
+   * What stands for the token of a request, later and without it: its id, or for the operator's a hash. Schedules, rules and
+   * subscriptions store it.
+   */
   holderOf({ token_id }: Identity): string {
     return token_id ?? this.#operatorHolder;
   }
 
-  /** Whether that token is still valid. */
+  /** Whether that token is still valid: it is neither revoked nor expired, nor an operator's that was replaced. */
   async isHolder(holder: string): Promise<boolean> {
-    return holder.startsWith(OPERATOR_HOLDER) ? holder === this.#operatorHolder : this.isValid(holder);
-  }
-
-  async isValid(id: string): Promise<boolean> {
-    const found = await this.#find(id);
+    if (isOperator(holder)) return holder === this.#operatorHolder;
+    const found = await this.#find(holder);
     return found !== null && !hasPassed(found.identity.expires_at);
   }
 
-  /** When the token expires, ms, read from Redis and not from the cache; null: never; undefined: there is none. */
-  async readExpiry(id: string): Promise<number | null | undefined> {
-    const json = await this.#redis.hget(keys.tokens, id);
+  /** When that token expires, ms, read from Redis and not from the cache; null: never; undefined: it is not valid. */
+  async readExpiry(holder: string): Promise<number | null | undefined> {
+    if (isOperator(holder)) return holder === this.#operatorHolder ? null : undefined;
+    const json = await this.#redis.hget(keys.tokens, holder);
     return json === null ? undefined : storedSchema.parse(JSON.parse(json)).expires_at;
   }
 
-  /** What limits the work that the token with this id delegates. '' is the operator's. */
-  async limitsOf(id: string): Promise<TokenLimits> {
-    return (id === "" ? undefined : (await this.#find(id))?.identity) ?? {};
+  /** What limits the work that is delegated with that token. */
+  async limitsOf(holder: string): Promise<TokenLimits> {
+    return (isOperator(holder) ? undefined : (await this.#find(holder))?.identity) ?? {};
   }
 
   /** The session with the limits of its token; one object for all its requests. */
@@ -279,6 +279,7 @@ export class Tokens implements Lookup {
   }
 }
 
+const isOperator = (holder: string): boolean => holder.startsWith(OPERATOR_HOLDER);
 const hasPassed = (at: number | null): boolean => at !== null && at <= Date.now();
 
 function describe(id: string, stored: Stored): TokenInfo {

@@ -67,8 +67,8 @@ export async function standingAnswers(
 }
 
 /**
- * A revocation of a token revokes its rules; this leaves out those of a token that has expired, or whose revocation was cut
- * short. Reads each token once, and none if no rule is about these actions.
+ * A revocation of a token revokes its rules; this leaves out those of a token that has expired, of an operator's that was
+ * replaced, and of one whose revocation was cut short. Reads each token once, and none if no rule is about these actions.
  */
 async function withValidTokens(
   { tokens }: Pick<Broker, "tokens">,
@@ -77,9 +77,9 @@ async function withValidTokens(
 ): Promise<readonly StoredRule[]> {
   const names = asked.requests.flatMap(({ action }) => action?.name ?? []);
   const about = rules.filter(({ doc }) => names.some((name) => matchesAction(doc.action, name)));
-  const ids = [...new Set(about.map(({ doc }) => doc.token))].filter((id) => id !== "");
-  const expiries = await Promise.all(ids.map((id) => tokens.readExpiry(id)));
-  const valid = new Set(["", ...ids.filter((_, at) => isValid(expiries[at]))]);
+  const holders = [...new Set(about.map(({ doc }) => doc.token))];
+  const expiries = await Promise.all(holders.map((holder) => tokens.readExpiry(holder)));
+  const valid = new Set(holders.filter((_, at) => isValid(expiries[at])));
   return about.filter(({ doc }) => valid.has(doc.token));
 }
 

@@ -45,7 +45,7 @@ export async function createRule(
   const found = await broker.agents.read(agent);
   if (!found) throw unknownAgent(agent);
   if (found.spec.approvals === "person") throw takesNone(agent);
-  const token = identity.token_id ?? "";
+  const token = broker.tokens.holderOf(identity);
   const only_these_arguments = request.only_these_arguments ?? request.decision === "approve";
   const doc = { ...rest, agent, only_these_arguments, by: principal.text, token, body };
   const ends = {
@@ -91,7 +91,7 @@ async function forMs(
   token: string,
   for_seconds: number | undefined,
 ): Promise<number | null> {
-  const expiry = token === "" ? null : await tokens.readExpiry(token);
+  const expiry = await tokens.readExpiry(token);
   if (expiry === undefined)
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   const wanted = for_seconds === undefined ? null : Math.round(for_seconds * 1000);

@@ -49,5 +49,5 @@ redis.call('HSETNX', hash, 'version', string.format('%.0f', now))
 redis.call('HINCRBY', hash, 'version', 1)
 redis.call('HSET', base .. ':rules', id, ARGV[5] .. ' ' .. ARGV[6])
 for _, index in ipairs({ 'all', 'by:' .. by, 'for:' .. ARGV[5] }) do redis.call('ZADD', list .. index, now, id) end
-if ARGV[8] ~= '' then redis.call('ZADD', list .. 'token:' .. ARGV[8], now, id) end
+redis.call('ZADD', list .. 'token:' .. ARGV[8], now, id)
 return 1

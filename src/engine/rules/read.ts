@@ -37,8 +37,8 @@ async function describe({ tokens }: Needs, { rule, now }: RuleAt): Promise<Rule>
   const { id, doc, max_uses, uses, expires_at, created_at, revoked_at } = rule;
   const { agent, action, decision, only_these_arguments, by, note, token } = doc;
   const stored = stateOf(rule, now);
-  // A revocation of its token that was cut short.
-  const isRevoked = stored === "active" && token !== "" && !(await tokens.isValid(token));
+  // A revocation of its token that was cut short, or an operator's token that was replaced.
+  const isRevoked = stored === "active" && !(await tokens.isHolder(token));
   return {
     ...{ id, by, agent, action, arguments: doc.arguments, only_these_arguments, decision },
     ...{ state: isRevoked ? "revoked" : stored, uses, max_uses },

@@ -199,8 +199,8 @@ async function whyNot(
   { owner, token }: StoredSchedule,
   now: number,
 ): Promise<Problem | null> {
-  if (token === "" || (await tokens.isValid(token))) return null;
-  const message = `The token with which ${owner} started the schedule was revoked, or has expired.`;
+  if (await tokens.isHolder(token)) return null;
+  const message = `The token with which ${owner} started the schedule was revoked or replaced, or has expired.`;
   return { code: "unauthenticated", message, at: now };
 }
 

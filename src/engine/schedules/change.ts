@@ -57,7 +57,14 @@ export async function createSchedule(
   const state = request.paused ? "paused" : "active";
   const owner = principal.text;
   const fields = {
-    ...{ owner, token: identity.token_id ?? "", body, settings: textOf(settings), state, problem: "" },
+    ...{
+      owner,
+      token: broker.tokens.holderOf(identity),
+      body,
+      settings: textOf(settings),
+      state,
+      problem: "",
+    },
     ...{ last: now, pending: "", tick_run: "", manual_run: "", created_at: now, updated_at: now },
   };
   const due = request.paused ? null : dueAfter(settings, now);
@@ -140,7 +147,7 @@ export const resumeSchedule = (
   change(broker, principal, id, "schedule.resume", async (found) => {
     const { settings, state } = found.schedule;
     const last = state === "active" ? found.schedule.last : found.now;
-    const fields = { state: "active", problem: "", last, token: identity.token_id ?? "" };
+    const fields = { state: "active", problem: "", last, token: broker.tokens.holderOf(identity) };
     const late = await lateTick(broker, found);
     if (!late) return { fields, due: dueOf(found, settings, last, true) };
     const more = late.delegation_id === null ? {} : { tick_run: late.delegation_id };

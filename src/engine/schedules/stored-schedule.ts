@@ -42,7 +42,7 @@ const json = <T extends z.ZodType>(schema: T) =>
 /** The fields of the hash. */
 const storedSchema = z.object({
   owner: z.string(),
-  /** The token that stands for its owner; empty: the operator's configured one. */
+  /** What stands for the token with which it was started (`Tokens.holderOf`). */
   token: z.string(),
   /** Hash of the body that created it. */
   body: z.string(),

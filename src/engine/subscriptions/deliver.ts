@@ -93,7 +93,7 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
     return false;
   }
   if (!(await broker.tokens.isHolder(token))) {
-    const problem = `The token with which ${owner} created the subscription was revoked, or has expired.`;
+    const problem = `The token with which ${owner} created the subscription was revoked or replaced, or has expired.`;
     await settle({
       done: 0,
       due: null,
