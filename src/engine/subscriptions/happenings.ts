@@ -18,10 +18,14 @@ const failureSchema = z.object({
 export const isOfInterest = ({ status, type }: Pick<Entry, "status" | "type">): boolean =>
   status === "interrupted" || TERMINAL_EVENT_TYPES.includes(type);
 
+/** Whether the event is the answer to the question of the event before it. */
+export const answers = (entry: Entry, before: Entry): boolean =>
+  entry.status === "answered" && entry.delegation_id === before.delegation_id;
+
 interface Found {
   readonly happenings: readonly Happening[];
-  /** The question that was asked, and when it expires, ms. */
-  readonly question?: { readonly id: string; readonly expires_at: number };
+  /** The question that was asked, and when it expires, ms. `auto`: it was to be answered at once, so nobody needs to. */
+  readonly question?: { readonly id: string; readonly expires_at: number; readonly auto: boolean };
 }
 
 export function happeningsOf(entry: Entry): Found {
@@ -29,12 +33,12 @@ export function happeningsOf(entry: Entry): Found {
   const common = { agent, delegation, delegator, at };
   if (status === "interrupted") {
     const asked = questionSchema.safeParse(parseJson(`{${more}}`)).data;
-    // It is approved at once, so nobody needs to answer; or another version wrote it.
-    if (!asked || asked.auto) return { happenings: [] };
+    // Another version wrote it.
+    if (!asked) return { happenings: [] };
     const { id, expires_at } = asked.interrupt;
     return {
       happenings: [{ kind: "question", ...common, question: id }],
-      question: { id, expires_at: Date.parse(expires_at) },
+      question: { id, expires_at: Date.parse(expires_at), auto: asked.auto === true },
     };
   }
   if (!TERMINAL_EVENT_TYPES.includes(type)) return { happenings: [] };

@@ -8,9 +8,11 @@
  */
 import { compareIds, type Entry, toEntry } from "../../events/entry.ts";
 import { edges, readPage } from "../../events/stored.ts";
+import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import type { Broker } from "../broker.ts";
+import { openInterrupt } from "../delegations/parse.ts";
 import type { Audience } from "./audience.ts";
-import { happeningsOf, isOfInterest } from "./happenings.ts";
+import { answers, happeningsOf, isOfInterest } from "./happenings.ts";
 import type { SubscriptionStore, Told } from "./store.ts";
 
 type Needs = Pick<Broker, "bulk" | "redis" | "shards">;
@@ -68,11 +70,12 @@ export async function readShard(
 
 /** In steps of a bounded size. Returns up to where; null: another gateway was faster. */
 async function write(
-  { store, audience, shard }: Reading,
+  reading: Reading,
   from: string,
   entries: readonly Entry[],
   end: string,
 ): Promise<string | null> {
+  const { store, audience, shard } = reading;
   let position = from;
   let told: Told[] = [];
   let questions: Collected["questions"][number][] = [];
@@ -84,9 +87,9 @@ async function write(
     return moved;
   };
   let last = from;
-  for (const entry of entries) {
+  for (const [n, entry] of entries.entries()) {
     if (entry.at > audience.validUntil) return (await step(last)) ? last : null;
-    const found = collect(audience, entry);
+    const found = await collect(reading, entry, entries[n + 1]);
     told.push(...found.told);
     questions.push(...found.questions);
     last = entry.id;
@@ -110,15 +113,34 @@ async function newestIn({ redis, shards }: Pick<Needs, "redis" | "shards">, shar
 export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<string[]> =>
   Promise.all(broker.shards.all.map((_, shard) => newestIn(broker, shard)));
 
-function collect(audience: Audience, entry: Entry): Collected {
-  if (!isOfInterest(entry)) return { told: [], questions: [] };
+const NOTHING: Collected = { told: [], questions: [] };
+
+async function collect(reading: Reading, entry: Entry, next: Entry | undefined): Promise<Collected> {
+  const { audience } = reading;
+  if (!isOfInterest(entry)) return NOTHING;
   const { happenings, question } = happeningsOf(entry);
+  if (question?.auto && !(await isLeftOpen(reading, entry, next, question.id))) return NOTHING;
   const told = happenings.flatMap((happening) => audience.told(happening));
   if (!question) return { told, questions: [] };
   const life = question.expires_at - entry.at;
   const lead = Math.min(Math.max(life / 10, SOONEST_MS), LATEST_MS, life / 2);
   const at = Math.round(question.expires_at - lead);
   return { told, questions: [{ name: `${entry.delegation_id} ${question.id}`, at }] };
+}
+
+/**
+ * Whether a question that was to be answered at once is open, because the answer failed. The answer is in the same step, so its
+ * event is the next one; only without it the record is read.
+ */
+async function isLeftOpen(
+  { broker }: Reading,
+  entry: Entry,
+  next: Entry | undefined,
+  question: string,
+): Promise<boolean> {
+  if (next && answers(next, entry)) return false;
+  const record = await readRecord(broker.redis, broker.shards, entry.delegation_id);
+  return record !== null && openInterrupt(record)?.id === question;
 }
 
 /** Up to the stream's present end. Null: another gateway was faster. */
@@ -133,7 +155,8 @@ async function readFeeds(reading: Reading, from: string): Promise<string | null>
     const [next, names] = await broker.bulk.sscan(keys.agents, cursor, "COUNT", AGENTS_AT_ONCE);
     for (const name of names) {
       for await (const entry of feedOf(broker, shard, `agent:${name}`, from, last))
-        if (entry.target === name && isOfInterest(entry)) found.set(entry.id, entry);
+        if (entry.target === name && (isOfInterest(entry) || entry.status === "answered"))
+          found.set(entry.id, entry);
     }
     cursor = next;
   } while (cursor !== "0");
