@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { Sessions } from "../../../src/cli/work/presets/sessions.ts";
 import { AGENT, completedWith, leaseLike, stubBroker } from "../../client/stub-broker.ts";
+import { until } from "../../support/until.ts";
 import { run } from "../fake-host.ts";
 
 const CAPTURED = fileURLToPath(new URL("captured", import.meta.url));
@@ -313,9 +314,11 @@ test("tasks of one conversation run one after another, and a canceled one does n
   );
   const third = sessions.use("codex", "/here", turn("c"), async ({ id }) => running.push(`third of ${id}`));
   await sessions.use("codex", "/here", turn("other"), async ({ id }) => running.push(`other of ${id}`));
+  await until(() => running.length === 2);
   canceled.abort(new Error("canceled"));
   await expect(second).rejects.toThrow("canceled");
-  expect(running).toEqual(["first", "other of undefined"]);
+  // Neither waits for the other, so either may be first.
+  expect(running.toSorted()).toEqual(["first", "other of undefined"]);
   finish();
   await Promise.all([first, third]);
   expect(running.at(-1)).toBe("third of thread-1");
