@@ -92,6 +92,8 @@ export const keys = {
   subscriptionsOf: (principal: string) => `${COMMON}:subscriptions:of:${principal}`,
   /** STRING: a number that grows with every change of a subscription. */
   subscriptionsVersion: `${COMMON}:subscriptions:version`,
+  /** STRING: when a principal has all tests of subscriptions again, ms; expires then. */
+  subscriptionTests: (principal: string) => `${COMMON}:subscriptions:tests:${principal}`,
   /** ZSET `<subscription> <lane>` → the number of its job; only lanes in which notifications wait. */
   subscriptionsBusy: `${COMMON}:subscriptions:busy`,
   /** HASH shard → the id of the last event for which all notifications are in their lanes. */

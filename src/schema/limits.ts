@@ -425,6 +425,12 @@ export const LIMITS = {
     "the settings of one subscription, as JSON",
     "invalid_request",
   ),
+  subscription_tests: limit(
+    10,
+    "tests",
+    "of subscriptions by one principal at once, and one more each minute",
+    "rate_limited",
+  ),
   notices_waiting: limit(
     500,
     "notifications",
@@ -500,6 +506,7 @@ export const AT_REST: readonly LimitName[] = [
   "subscriptions",
   "subscription_channels",
   "subscription_bytes",
+  "subscription_tests",
   "notices_waiting",
   "stats_subjects",
   "stats_codes",

@@ -52,6 +52,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   subscriptions: ["test/doors/rest/subscriptions.test.ts", "LIMITS.subscriptions.value"],
   subscription_channels: ["test/doors/rest/subscriptions.test.ts", "LIMITS.subscription_channels.value"],
   subscription_bytes: ["test/doors/rest/subscriptions.test.ts", "LIMITS.subscription_bytes.value"],
+  subscription_tests: ["test/doors/rest/subscriptions.test.ts", "LIMITS.subscription_tests.value"],
   notices_waiting: ["test/doors/rest/subscriptions.test.ts", "LIMITS.notices_waiting.value"],
   schedule_runs: ["test/engine/schedules/ticks.test.ts", "LIMITS.schedule_runs.value"],
   rules: ["test/flows/rules.test.ts", "LIMITS.rules.value"],

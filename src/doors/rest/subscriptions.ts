@@ -5,9 +5,9 @@ import {
   deleteSubscription,
   patchSubscription,
   resumeSubscription,
-  testSubscription,
 } from "../../engine/subscriptions/change.ts";
 import { describeSubscription, listSubscriptions } from "../../engine/subscriptions/read.ts";
+import { testSubscription } from "../../engine/subscriptions/send-test.ts";
 import {
   subscriptionIdSchema,
   subscriptionPageSchema,
@@ -112,7 +112,8 @@ export const subscriptionRoutes: readonly Route[] = [
     method: "POST",
     path: "/v1/subscriptions/{subscription}/test",
     summary: "Test a subscription",
-    description: "Sends one notification by each channel at once, and answers what became of it.",
+    description:
+      "Sends one notification by each channel at once, and answers what became of it. You have ten tests, and one more each minute.",
     params,
     responses: { 200: subscriptionTestSchema },
     async handle({ broker, principal }, { params: { subscription: id } }) {

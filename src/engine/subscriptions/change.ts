@@ -1,16 +1,14 @@
-/** Creates, changes, resumes, tests and deletes subscriptions. */
+/** Creates, changes, resumes and deletes subscriptions. */
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Issue } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { SubscriptionPatch, SubscriptionRequest, SubscriptionTest } from "../../schema/subscription.ts";
+import type { SubscriptionPatch, SubscriptionRequest } from "../../schema/subscription.ts";
 import { isZone, nearestZone } from "../../util/calendar/zone.ts";
 import type { Principal } from "../access/access.ts";
 import type { Identity } from "../access/revocations.ts";
 import type { Broker } from "../broker.ts";
 import { type AuditWriter, audit } from "../upkeep/audit.ts";
-import { type Sends, send } from "./channels/send.ts";
-import { testOf } from "./notification.ts";
 import { findSubscription, noSubscription } from "./read.ts";
 import { newestOf } from "./reader.ts";
 import { CHANNELS, lanesOf, type Settings, type StoredSubscription } from "./stored-subscription.ts";
@@ -184,31 +182,6 @@ export async function deleteSubscription(broker: Changes, principal: Principal, 
   if (owner === null || !(await broker.subscriptions.store.delete(id, owner))) throw noSubscription(id);
   await broker.subscriptions.changed();
   await audit(broker, principal, "subscription.delete", id, { owner });
-}
-
-/** Sends one notification by each channel, at once and without a repeat. */
-export async function testSubscription(
-  broker: Changes & Sends & Pick<Broker, "linkBase">,
-  principal: Principal,
-  id: string,
-): Promise<SubscriptionTest> {
-  const subscription = await findSubscription(broker, principal, id);
-  const { deliver } = subscription.settings;
-  const notification = testOf(broker, subscription, await broker.subscriptions.store.now(), randomId(8));
-  const sent = await Promise.all(
-    deliver.map((channel) => send(broker, subscription.owner, channel, notification)),
-  );
-  return {
-    deliver: deliver.map(({ kind }, n) => {
-      const one = sent[n];
-      const problem = one?.kind === "failed" ? one.problem : "Too many calls run; try again in a minute.";
-      return {
-        kind,
-        delivered: one?.kind === "delivered",
-        problem: one?.kind === "delivered" ? null : problem,
-      };
-    }),
-  };
 }
 
 /** Deletes all subscriptions of an owner. Safe to repeat. */

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { keys } from "../../../src/redis/keys.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
+import { client } from "../../support/broker.ts";
 import { startReceiver } from "../../support/receiver.ts";
 import { bodies, startSubscribed as setup } from "../../support/subscribed.ts";
 import { until } from "../../support/until.ts";
@@ -107,6 +108,30 @@ test("a test says for each channel whether it was delivered, without a secret", 
     { kind: "slack", delivered: false, problem: "It answered with status 403." },
   ]);
   expect(bodies(good.received)).toMatchObject([{ type: "test", subscription_id: id }]);
+});
+
+test("a principal has a number of tests at all gateways together, and gets one back each minute", async () => {
+  const { url: first, another, ann, api, clock, subscribe } = await setup();
+  const { url: hook, received } = await startReceiver();
+  const { id } = await subscribe(ann, { events: ["question"], deliver: [{ kind: "webhook", url: hook }] });
+  const other = await another();
+  const gateways = [first, other.url].map((url) => client(url, ann.token));
+  const most = LIMITS.subscription_tests.value;
+  const press = () =>
+    Promise.all(
+      Array.from({ length: most }, (_, n) => gateways[n % 2]?.call("POST", `/v1/subscriptions/${id}/test`)),
+    );
+  expect((await press()).map((answer) => answer?.status)).toEqual(Array(most).fill(200));
+  const sent = received.length;
+  const [refused] = await press();
+  expect(refused).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+  expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(30);
+  expect(received).toHaveLength(sent);
+  // Others have their own.
+  expect((await api.call("POST", `/v1/subscriptions/${id}/test`)).status).toBe(200);
+  clock.offset_ms += 60_000;
+  const again = await press();
+  expect(again.filter((answer) => answer?.status === 200)).toHaveLength(1);
 });
 
 test("Slack gets escaped text, ntfy JSON at its root, both a link; what is asked only where the agent allows it", async () => {
