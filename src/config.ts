@@ -192,6 +192,18 @@ const schema = z.strictObject({
     .max(320)
     .regex(/^[^\r\n]*$/, "must be one line")
     .optional(),
+  ERRAND_MAIL_TO: list
+    .pipe(
+      z.array(
+        z
+          .string()
+          .regex(
+            /^(?:\*|(?:[^\s@,]{1,64}@)?[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,20})$/i,
+            "must be domains and addresses separated by commas, or * for all: example.com,ann@example.org",
+          ),
+      ),
+    )
+    .optional(),
   ERRAND_PUBLIC_URL: brokerUrl.optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_TRUSTED_PROXIES: trustedProxies.default([]),

@@ -115,6 +115,16 @@ test("ERRAND_KEEP_ALIVE_SECONDS is a whole number of seconds", () => {
     expect(problemsOf({ ERRAND_KEEP_ALIVE_SECONDS: wrong })).toHaveLength(1);
 });
 
+test("ERRAND_MAIL_TO has domains and addresses, or *", () => {
+  expect(readConfig({ ERRAND_MAIL_TO: "example.com, ann+x@example.org,*" }).ERRAND_MAIL_TO).toEqual([
+    ...["example.com", "ann+x@example.org", "*"],
+  ]);
+  for (const wrong of ["@example.com", "*.example.com", "ann@", "a b@example.com", "https://example.com"])
+    expect(problemsOf({ ERRAND_MAIL_TO: wrong })).toEqual([
+      expect.stringContaining("example.com,ann@example.org"),
+    ]);
+});
+
 test("ERRAND_EGRESS_PROXY is the URL of a proxy, and no message shows its value", () => {
   expect(
     readConfig({ ERRAND_EGRESS_PROXY: "http://ann:pw@p.example:3128" }).ERRAND_EGRESS_PROXY,

@@ -37,9 +37,10 @@ function filesOf({ config, target, log }: Pick<Parts, "config" | "target" | "log
   return { store, maxBytes, principalBytes };
 }
 
-function mailOf({ ERRAND_SMTP_URL: url, ERRAND_MAIL_FROM: from }: Config): GatewayOptions["mail"] {
+function mailOf(config: Config): GatewayOptions["mail"] {
+  const { ERRAND_SMTP_URL: url, ERRAND_MAIL_FROM: from, ERRAND_MAIL_TO: to } = config;
   if (url === undefined) return undefined;
-  return { url, from: from ?? `Errand <errand@${new URL(url).hostname}>` };
+  return { url, from: from ?? `Errand <errand@${new URL(url).hostname}>`, to };
 }
 
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {

@@ -1,6 +1,7 @@
 /** Mails to a mail server of the test's own, over real SMTP. */
 import { expect, onTestFinished, test } from "vitest";
 import { Mailer } from "../../src/engine/subscriptions/channels/mailer.ts";
+import { keys } from "../../src/redis/keys.ts";
 import { startMailServer } from "../support/mail-server.ts";
 import { startSubscribed } from "../support/subscribed.ts";
 import { until } from "../support/until.ts";
@@ -9,11 +10,17 @@ const FROM = "Errand <errand@example.com>";
 const PASSWORD = "correct-horse-battery";
 const DELIVER = [{ kind: "email", to: "ann@example.com" }];
 
-const setUp = (port: number, { auth = "", query = "" } = {}) =>
+interface SetUp {
+  readonly auth?: string;
+  readonly query?: string;
+  readonly to?: readonly string[];
+}
+
+const setUp = (port: number, { auth = "", query = "", to }: SetUp = {}) =>
   startSubscribed({
     publicUrl: "https://errand.example",
     callbackRetryMs: () => 1_000,
-    mail: { url: `smtp://${auth}127.0.0.1:${port}/${query}`, from: FROM },
+    mail: { url: `smtp://${auth}127.0.0.1:${port}/${query}`, from: FROM, to },
   });
 
 test("a question is a plain mail with one line as its subject, a link, and no word of what is asked", async () => {
@@ -120,7 +127,7 @@ test("a title with line breaks adds no header and no recipient", async () => {
   const { port, received } = await startMailServer();
   const mailer = new Mailer({ url: `smtp://127.0.0.1:${port}`, from: FROM });
   onTestFinished(() => mailer.close());
-  const sent = await mailer.send("ann@example.com", {
+  const sent = await mailer.send("operator", "ann@example.com", {
     ...{
       id: "ntf_1",
       subscription_id: `sub_${"a".repeat(26)}`,
@@ -135,4 +142,47 @@ test("a title with line breaks adds no header and no recipient", async () => {
   expect(mail?.headers).not.toHaveProperty("bcc");
   expect(mail?.headers.subject).toContain("scout failed");
   expect(mail?.headers["content-type"]).toMatch(/^text\/plain/);
+});
+
+test.each([
+  [
+    undefined,
+    "approver:ann",
+    ["ann@example.com", "ann@EXAMPLE.com"],
+    ["ann@example.org", "ann@a.example.com"],
+  ],
+  [undefined, "operator", ["ann@example.com", "ann@example.org"], []],
+  [
+    ["Example.org", "bob@example.net"],
+    "operator",
+    ["a@example.org", "Bob@example.net"],
+    ["ann@example.com", "eve@example.net", "a@a.example.org", "a@bob@example.net.example"],
+  ],
+  [["*"], "approver:ann", ["ann@example.org"], []],
+])("with ERRAND_MAIL_TO %j, %s may mail %j and not %j", (to, owner, allowed, refused) => {
+  const mailer = new Mailer({ url: "smtp://mail.example", from: FROM, to });
+  expect([...allowed, ...refused].filter((address) => mailer.maySend(owner, address))).toEqual(allowed);
+});
+
+test("an address that the operator does not allow is refused, and gets nothing if it was allowed before", async () => {
+  const { port, received } = await startMailServer();
+  const { ann, api, redis, subscribe, tick, ask } = await setUp(port);
+  const strange = { events: ["question"], deliver: [{ kind: "email", to: "ann@elsewhere.example" }] };
+  const refused = await ann.call("POST", "/v1/subscriptions", strange);
+  expect(refused).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  expect(refused.body.details.issues).toMatchObject([{ path: "deliver.0.to" }]);
+  expect(refused.body.detail).toContain("ERRAND_MAIL_TO");
+  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
+  const settings = (await redis.hget(keys.subscription(id), "settings")) ?? "";
+  const changed = settings.replace("ann@example.com", "ann@elsewhere.example");
+  await redis.hset(keys.subscription(id), "settings", changed);
+  await tick();
+  await ask();
+  await tick();
+  const channel = async () => (await api.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  await until(async () => (await channel()).state === "paused");
+  expect((await channel()).problem.message).toContain("ERRAND_MAIL_TO");
+  const [tested] = (await ann.call("POST", `/v1/subscriptions/${id}/test`)).body.deliver;
+  expect(tested).toMatchObject({ delivered: false, problem: expect.stringContaining("ERRAND_MAIL_TO") });
+  expect(received).toEqual([]);
 });

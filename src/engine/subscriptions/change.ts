@@ -73,6 +73,12 @@ function requireUsable(broker: Changes, principal: Principal, settings: Settings
           path: `deliver.${n}.kind`,
           reason: "this broker has no mail server; its operator sets ERRAND_SMTP_URL",
         });
+      else if (!broker.mailer.maySend(principal.text, channel.to))
+        issues.push({
+          path: `deliver.${n}.to`,
+          reason:
+            "this broker's operator allows no mail to this address; ask for it or for its domain to be added to ERRAND_MAIL_TO, or use another channel",
+        });
     } else broker.egress.requireCallable(channel.url, `deliver.${n}.url`);
   }
   if (quiet !== null && !isZone(quiet.time_zone))

@@ -12,6 +12,8 @@ export interface MailSettings {
   readonly url: string;
   /** The sender. */
   readonly from: string;
+  /** Domains and addresses that get mail, `*` for all. Absent: see {@link Mailer.maySend}. */
+  readonly to?: readonly string[] | undefined;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -30,9 +32,28 @@ export class Mailer {
     return this.#settings !== null;
   }
 
-  async send(to: string, { id, title, text, link, no_link }: Notification): Promise<Sent> {
+  /**
+   * Whether the owner of a subscription may have mail sent there. Nobody proves that an address is theirs, so the operator says
+   * where mail may go (`ERRAND_MAIL_TO`). If the operator does not say: to the sender's own domain, and for the operator's
+   * own subscriptions anywhere.
+   */
+  maySend(owner: string, to: string): boolean {
+    if (this.#settings === null) return false;
+    const { from, to: allowed } = this.#settings;
+    if (allowed === undefined) return owner === "operator" || domainOf(to) === domainOf(from);
+    const [address, domain] = [to.toLowerCase(), domainOf(to)];
+    return allowed.some((one) => one === "*" || [address, domain].includes(one.toLowerCase()));
+  }
+
+  async send(owner: string, to: string, { id, title, text, link, no_link }: Notification): Promise<Sent> {
     const settings = this.#settings;
     if (settings === null) return { kind: "failed", problem: "The broker has no mail server.", gone: false };
+    if (!this.maySend(owner, to))
+      return {
+        kind: "failed",
+        problem: "The operator allows no mail to this address (ERRAND_MAIL_TO).",
+        gone: true,
+      };
     try {
       this.#transport ??= connect(settings).catch((error: unknown) => {
         this.#transport = null;
@@ -65,6 +86,13 @@ export class Mailer {
     transport?.close();
   }
 }
+
+/** Of an address, also of one like `Errand <errand@example.com>`. */
+const domainOf = (address: string): string =>
+  address
+    .slice(address.lastIndexOf("@") + 1)
+    .replace(/>\s*$/, "")
+    .toLowerCase();
 
 /** Loaded when the first mail is sent: most brokers send none. */
 async function connect({ url }: MailSettings): Promise<Transporter> {

@@ -16,7 +16,7 @@ export async function send(broker: Sends, owner: string, channel: Channel, messa
   const slot = broker.hostLimiter.acquire(host, `notifications of ${owner}`);
   if (typeof slot === "number") return { kind: "wait", ms: slot };
   try {
-    if (channel.kind === "email") return await broker.mailer.send(channel.to, message.notification);
+    if (channel.kind === "email") return await broker.mailer.send(owner, channel.to, message.notification);
     const { kind } = channel;
     return await post(
       broker,
