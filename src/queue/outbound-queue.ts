@@ -32,7 +32,10 @@ export function jobIdOf(call: OutboundJob): string {
   return `${call.delegation_id}.${call.kind}${number}`;
 }
 
-/** An error of ours, not of the receiver, is retried for about nine minutes; then the sweep queues the call again. */
+/**
+ * An error of ours, not of the receiver, is retried for about nine minutes; then the sweep queues the call again. A lane of a
+ * subscription is due again by itself, and gets a new job then (put-off.ts), so its job has one attempt.
+ */
 const JOB: JobsOptions = {
   attempts: 10,
   backoff: { type: "exponential", delay: 1_000 },
@@ -86,7 +89,8 @@ export class OutboundQueue {
   }
 
   async add(call: OutboundJob): Promise<void> {
-    await this.#queue.add(call.kind, call, { ...JOB, jobId: jobIdOf(call) });
+    const options = call.kind === "notify" ? { ...JOB, attempts: 1 } : JOB;
+    await this.#queue.add(call.kind, call, { ...options, jobId: jobIdOf(call) });
   }
 
   /** Removes a call from the queue; a running call continues. */

@@ -7,11 +7,13 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { ChannelKind } from "../../schema/notice.ts";
 import type { Channel } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
+import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { FOR_A_DAY_MS } from "../outbound/http-call.ts";
 import { type Sends, send } from "./channels/send.ts";
 import type { Composed } from "./composed.ts";
 import { stillMatters, toDigest, toNotification } from "./notification.ts";
+import { putOff } from "./put-off.ts";
 import { untilLoud } from "./quiet.ts";
 import type { LaneAt, LaneChange, LaneClaim } from "./store.ts";
 import {
@@ -29,6 +31,7 @@ type Needs = Sends &
     | "agents"
     | "links"
     | "callbackRetryMs"
+    | "connections"
     | "linkBase"
     | "log"
     | "metrics"
@@ -56,16 +59,21 @@ const SLOT_MS = 500;
 
 export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: AbortSignal): Promise<null> {
   const endsAt = performance.now() + RUN_MS;
-  for (let { claim } = taken; ; ) {
-    const found = await broker.subscriptions.store.lane({ ...taken, claim }, MOST, CLAIM_MS);
-    if (!found) return null;
-    ({ claim } = found);
-    if (!(await step(broker, found, { ...taken, claim }))) return null;
-    if (!stopping.aborted && performance.now() < endsAt) continue;
+  let held = taken;
+  try {
+    for (;;) {
+      const found = await broker.subscriptions.store.lane(held, MOST, CLAIM_MS);
+      if (!found) return null;
+      held = { ...taken, claim: found.claim };
+      if (!(await step(broker, found, held))) return null;
+      if (stopping.aborted || performance.now() >= endsAt) break;
+    }
     // The rest is due at once, for another job.
-    await broker.subscriptions.store.release({ ...taken, claim });
-    return null;
+    await broker.subscriptions.store.release(held);
+  } catch (error) {
+    await putOff(broker, held, error);
   }
+  return null;
 }
 
 /** Returns whether more may be due. */
@@ -121,7 +129,8 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
     for (const one of notices.slice(0, next.count)) await note(broker, one, owner, channel.kind, now);
     return goOn(next.count, { delivered_at: now });
   }
-  const since = state.since ?? now;
+  // Only what its receiver does counts towards a pause.
+  const since = (state.ours ? undefined : state.since) ?? now;
   const { delivered_at } = state;
   const refusals = sent.refused ? (state.refusals ?? 0) + 1 : 0;
   const failed = {
@@ -190,7 +199,7 @@ async function mattering(
 
 /** So that a question that expires says who knew of it. */
 async function note(
-  { redis, retentionMs }: Needs,
+  broker: Needs,
   { kind, delegation, question }: StoredNotice,
   person: string,
   channel: ChannelKind,
@@ -199,5 +208,8 @@ async function note(
   if (kind !== "question" && kind !== "question_expiring") return;
   if (delegation === undefined || question === undefined) return;
   const told = { person, channel, at: toInstant(now) };
-  await noteTold(redis, { delegation, question }, told, retentionMs + FOR_A_DAY_MS);
+  // It was delivered, and must not be sent again for want of this note.
+  await noteTold(broker.redis, { delegation, question }, told, broker.retentionMs + FOR_A_DAY_MS).catch(
+    (error: unknown) => warn(broker, error, "who was notified of a question is not noted"),
+  );
 }

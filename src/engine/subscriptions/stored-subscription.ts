@@ -14,6 +14,8 @@ const channelStateSchema = z.object({
   /** Why. */
   problem: z.string().optional(),
   paused: z.boolean().optional(),
+  /** Whether the last try failed because of the broker, and not of its receiver. */
+  ours: z.boolean().optional(),
   /** How often its receiver refused the notification that is first. */
   refusals: z.number().optional(),
   delivered_at: z.number().optional(),
