@@ -4,15 +4,17 @@
  * gateway does it saves work and nothing else: each step is safe at several.
  */
 import type { Entry } from "../../events/entry.ts";
+import { isOutOfMemory } from "../../redis/errors.ts";
 import { keys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, SubscriptionService } from "../broker.ts";
 import { Audience } from "./audience.ts";
 import { isOfInterest } from "./happenings.ts";
+import { putOff } from "./put-off.ts";
 import { readShard } from "./reader.ts";
 import { Slots } from "./slots.ts";
-import { CLAIMED_AT_ONCE, SubscriptionStore } from "./store.ts";
+import { CLAIMED_AT_ONCE, type LaneClaim, SubscriptionStore } from "./store.ts";
 import { tellExpiring, tellNoWorkers } from "./time.ts";
 
 const EVERY_MS = 1_000;
@@ -201,10 +203,16 @@ export class Notifier implements SubscriptionService {
   }
 
   async #wake(now: number): Promise<number> {
-    const { outbound } = this.#broker();
+    const broker = this.#broker();
+    const wake = (lane: LaneClaim) =>
+      broker.outbound.add({ kind: "notify", ...lane }).catch((error: unknown) => {
+        // Without memory there is no job. The channel says so.
+        if (isOutOfMemory(error)) return putOff(broker, lane, error);
+        throw error;
+      });
     for (let count = 0; ; ) {
       const lanes = await this.store.claim(now, now + WAKE_AGAIN_MS);
-      await Promise.all(lanes.map((lane) => outbound.add({ kind: "notify", ...lane })));
+      await Promise.all(lanes.map(wake));
       count += lanes.length;
       if (lanes.length < CLAIMED_AT_ONCE) return count;
     }

@@ -1,5 +1,7 @@
 /** The broker itself fails to send, not the receiver: the channel says so, nothing is lost or sent twice, and it goes on. */
 import { expect, test, vi } from "vitest";
+import { keys } from "../../../src/redis/keys.ts";
+import { startOwnRedis } from "../../support/own-redis.ts";
 import { startReceiver } from "../../support/receiver.ts";
 import { startSubscribed } from "../../support/subscribed.ts";
 import { until } from "../../support/until.ts";
@@ -64,4 +66,28 @@ test("a job that fails is gone at once, because the lane gets another one", asyn
   // Once its claim is over.
   await forward(15_000);
   await until(() => received.length === 1);
+});
+
+test("while memory is full the channel says so, and sends once some is free", async () => {
+  const { target, redis } = await startOwnRedis();
+  const { ask, tick, received, channel, forward, api } = await setup({ redis: target });
+  const { id } = await ask();
+  await redis.config("SET", "maxmemory", "1");
+  await tick();
+  await until(async () => (await channel()).state === "failing");
+  expect(await channel()).toMatchObject({
+    waiting: 1,
+    problem: { message: expect.stringContaining("memory is full") },
+  });
+  // The operator sees it in the list of all.
+  const { subscriptions } = (await api.call("GET", "/v1/subscriptions")).body;
+  expect(subscriptions).toMatchObject([{ deliver: [{ state: "failing" }] }]);
+  await forward(2_000);
+  expect(received).toEqual([]);
+  await redis.config("SET", "maxmemory", "0");
+  await forward(2_000);
+  await until(() => received.length === 1);
+  expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({ delegation_id: id });
+  await until(async () => (await channel()).state === "ok");
+  expect(await redis.zcard(keys.subscriptionsBusy)).toBe(0);
 });
