@@ -16,8 +16,8 @@ import { digestOf, linkAnswerOf, ONE_TAP } from "../links/fitting.ts";
 import type { Link } from "../links/store.ts";
 import type { Composed } from "./composed.ts";
 import { linesOf } from "./lines.ts";
+import { stillWaiting } from "./no-workers.ts";
 import type { StoredNotice, StoredSubscription } from "./stored-subscription.ts";
-import { stillWaiting } from "./time.ts";
 import { readTold } from "./told.ts";
 
 type Needs = Pick<

@@ -10,12 +10,13 @@ import { Script } from "../../redis/script.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, SubscriptionService } from "../broker.ts";
 import { Audience } from "./audience.ts";
+import { tellExpiring } from "./expiring.ts";
 import { isOfInterest } from "./happenings.ts";
+import { NoWorkers } from "./no-workers.ts";
 import { putOff } from "./put-off.ts";
 import { readShard } from "./reader.ts";
 import { Slots } from "./slots.ts";
 import { CLAIMED_AT_ONCE, type LaneClaim, SubscriptionStore } from "./store.ts";
-import { tellExpiring, tellNoWorkers } from "./time.ts";
 
 const EVERY_MS = 1_000;
 /** Longer than one look takes; a gateway that dies is replaced after this. */
@@ -50,6 +51,7 @@ export class Notifier implements SubscriptionService {
   /** By shard: events since it was read. */
   readonly #unread = new Map<number, number>();
   #running: Promise<unknown> = Promise.resolve();
+  readonly #noWorkers = new NoWorkers();
   #workersAt = Number.NEGATIVE_INFINITY;
 
   /** `everyMs`: 0 for a look only on `tick()`. */
@@ -174,7 +176,7 @@ export class Notifier implements SubscriptionService {
     await this.#tried(() => tellExpiring(broker, this.store, audience, now));
     if (now - this.#workersAt >= WORKERS_EVERY_MS || this.#everyMs === 0) {
       this.#workersAt = now;
-      await this.#tried(() => tellNoWorkers(broker, this.store, audience, now));
+      await this.#tried(() => this.#noWorkers.tell(broker, this.store, audience, now));
     }
     return this.#wake(now);
   }

@@ -245,9 +245,9 @@ export class SubscriptionStore {
     return moved === 1;
   }
 
-  /** `question`: told of it now, once. Returns how many were added. */
-  async tell(told: readonly Told[], now: number, question = ""): Promise<number> {
-    const added = await tellScript.run(
+  /** `question`: told of it now, once. Returns how many were added, and when the next one about the same agents may be, ms. */
+  async tell(told: readonly Told[], now: number, question = ""): Promise<{ added: number; next: number }> {
+    const answer = await tellScript.run(
       this.#redis,
       [keys.subscriptionsBusy, keys.questionsExpiring],
       [
@@ -258,7 +258,8 @@ export class SubscriptionStore {
         ]),
       ],
     );
-    return Number(added);
+    const [added, next] = Array.isArray(answer) ? answer.map(Number) : [];
+    return { added: added ?? 0, next: next ?? now };
   }
 
   /** Questions of which it is time to tell that they expire: `<delegation> <question>`. */

@@ -3,15 +3,17 @@
 -- KEYS: busy lanes, questions about to expire
 -- ARGV: now, the prefix of subscriptions, the most of a lane, the question that is told of now or '', then for each
 -- notification the subscription, its lane, when it is due, its JSON, and `<agent> <ms>`, or '', for how long no other follows
--- Returns how many were added.
-if ARGV[4] ~= '' and redis.call('ZREM', KEYS[2], ARGV[4]) == 0 then return 0 end
-local added = 0
+-- Returns how many were added, and when the first pause ends, ms; without pauses, now.
+if ARGV[4] ~= '' and redis.call('ZREM', KEYS[2], ARGV[4]) == 0 then return { 0, ARGV[1] } end
+local added, soonest = 0, math.huge
 for i = 5, #ARGV, 5 do
   local key = ARGV[2] .. ARGV[i]
   local agent, pause = string.match(ARGV[i + 4], '^(%S+) (%d+)$')
   local lane = ARGV[i + 1]
   local last = agent and tonumber(redis.call('HGET', key .. ':rung', agent .. ' ' .. lane) or '0') or 0
-  if not agent or tonumber(ARGV[1]) - last >= tonumber(pause) then
+  local is_due = not agent or tonumber(ARGV[1]) - last >= tonumber(pause)
+  if agent then soonest = math.min(soonest, (is_due and tonumber(ARGV[1]) or last) + tonumber(pause)) end
+  if is_due then
     if push(key, ARGV[i], lane, ARGV[i + 2], ARGV[i + 3], ARGV[3], KEYS[1]) then
       added = added + 1
       if agent then
@@ -21,4 +23,4 @@ for i = 5, #ARGV, 5 do
     end
   end
 end
-return added
+return { added, soonest == math.huge and ARGV[1] or string.format('%.0f', soonest) }
