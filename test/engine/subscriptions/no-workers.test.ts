@@ -15,7 +15,7 @@ test.each(["all agents", "named ones", "few"])(
     const { target, redis } = await startOwnRedis("everysec");
     const { ann, api, alice, clock, subscribe, tick } = await startSubscribed({ redis: target });
     const { url, received } = await startReceiver();
-    const agents = which === "few" ? AGENTS.slice(0, 8) : AGENTS;
+    const agents = which === "few" ? AGENTS.slice(0, 12) : AGENTS;
     for (const name of agents) {
       await api.agent(name);
       await alice.delegate(name);
