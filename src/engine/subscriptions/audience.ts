@@ -2,6 +2,7 @@
  * Who is told of what. Limit: it decides by what a principal may see and answer in general; whether its token is still valid
  * is checked when a notification is sent.
  */
+import { compareIds, type Entry } from "../../events/entry.ts";
 import type { NoticeKind } from "../../schema/notice.ts";
 import { matchesPattern, type Principal, seesAll, toPrincipal } from "../access/access.ts";
 import type { Told } from "./store.ts";
@@ -11,13 +12,15 @@ import { isUrgent, laneOf, type Notice, type StoredSubscription } from "./stored
 export interface Happening extends Notice {
   /** Who delegated it; empty for `no_worker`. */
   readonly delegator: string;
+  /** The event that tells of it; absent: it comes from the time that passes. */
+  readonly event?: Pick<Entry, "id" | "shard">;
 }
 
 /** Subscriptions by what they may be told of. */
 export class Audience {
   readonly version: string;
-  /** It has everybody who subscribed before, ms. */
-  validUntil: number;
+  /** When it was known to be current, by Redis' clock, ms. */
+  now: number;
   /** By owner: those that are told only of what their owner delegated. */
   readonly #own = new Map<string, Member[]>();
   /** Those that may be told of anything. */
@@ -26,9 +29,9 @@ export class Audience {
   readonly #agents = new Map<string, Member[]>();
   readonly #kinds = new Set<NoticeKind>();
 
-  constructor(version: string, validUntil: number, subscriptions: readonly StoredSubscription[]) {
+  constructor(version: string, now: number, subscriptions: readonly StoredSubscription[]) {
     this.version = version;
-    this.validUntil = validUntil;
+    this.now = now;
     this.isEmpty = subscriptions.length === 0;
     for (const subscription of subscriptions) {
       const member = { subscription, principal: toPrincipal(subscription.owner) };
@@ -59,7 +62,7 @@ export class Audience {
 
   /** A notification for each channel that is not paused. */
   told(happening: Happening): Told[] {
-    const { delegator, ...notice } = happening;
+    const { delegator, event: _, ...notice } = happening;
     const members = [
       ...this.#wide,
       ...(notice.kind === "no_worker"
@@ -99,16 +102,25 @@ function tell({ id, settings, channels }: StoredSubscription, notice: Notice): T
 
 function concerns(
   { subscription, principal }: Member,
-  { kind, agent, delegator, at, state }: Happening,
+  { kind, agent, delegator, state, event }: Happening,
 ): boolean {
-  const { settings, created_at } = subscription;
+  const { settings } = subscription;
   const { agents, delegators, states } = settings.filter;
-  if (!settings.events.includes(kind) || at < created_at) return false;
+  if (!settings.events.includes(kind) || (event && !isNew(subscription, event))) return false;
   if (agents && !agents.includes(agent)) return false;
   if (kind === "no_worker") return true;
   if (kind === "ended" && states && !states.some((one) => one === state)) return false;
   if (delegators) return delegators.some((pattern) => matchesPattern(toPrincipal(delegator), pattern));
   return delegator === principal.text || (kind !== "ended" && mayAnswerAll(principal));
+}
+
+/**
+ * Whether the event came after the subscription was created: by its place in the stream of its shard, because the clocks of the
+ * servers that have the two may differ.
+ */
+function isNew({ after }: StoredSubscription, { shard, id }: Pick<Entry, "id" | "shard">): boolean {
+  const newest = after[shard];
+  return newest === undefined || compareIds(id, newest) > 0;
 }
 
 const mayAnswerAll = ({ kind }: Principal): boolean => kind === "operator" || kind === "approver";

@@ -36,7 +36,7 @@ export async function createSubscription(
     now,
     {
       ...{ owner: principal.text, token: broker.tokens.holderOf(identity), settings: textOf(request) },
-      ...{ created_at: now, updated_at: now, n: 0 },
+      ...{ created_at: now, updated_at: now, n: 0, after: positions.join(" ") },
     },
     positions,
   );

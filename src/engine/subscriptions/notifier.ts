@@ -169,7 +169,7 @@ export class Notifier implements SubscriptionService {
       // A new leader reads all, because it does not know what the last one has read.
       if (led && !this.#unread.has(shard) && this.#everyMs !== 0) continue;
       this.#unread.delete(shard);
-      const isDone = await this.#tried(() => readShard(broker, this.store, audience, shard));
+      const isDone = await this.#tried(() => readShard(broker, this.store, () => this.#current(), shard));
       if (isDone !== true) this.#unread.set(shard, MANY);
     }
     const now = await this.store.now();
@@ -196,7 +196,7 @@ export class Notifier implements SubscriptionService {
     const now = await this.store.now();
     const version = await this.store.version();
     if (this.#audience?.version === version) {
-      this.#audience.validUntil = now;
+      this.#audience.now = now;
       return this.#audience;
     }
     const all = await this.store.all();

@@ -1,7 +1,7 @@
 /**
  * Reads the events of a shard from where the last reader stopped, and puts notifications into lanes. Several gateways may
- * read at once: `store.notice` moves the position and adds the notifications in one step, so each is added once. It reads no
- * event that is later than the audience, so nobody is missed who subscribed meanwhile.
+ * read at once: `store.notice` moves the position and adds the notifications in one step, so each is added once. The audience is
+ * read after the events, so it has everybody who subscribed before one of them.
  * Limit: the shard's stream is short. If it was trimmed past the position, because the broker was away or there was no
  * subscription, what is missing is read from the feeds of the shard's agents, which are kept as long as delegations. Events of
  * agents that are deleted by then are lost.
@@ -35,18 +35,19 @@ interface Collected {
 interface Reading {
   readonly broker: Needs;
   readonly store: SubscriptionStore;
-  readonly audience: Audience;
+  /** As it is now. */
+  readonly current: () => Promise<Audience>;
   readonly shard: number;
 }
 
-/** Reads the events of the shard. False: some are left, because another gateway reads them, or they are too new. */
+/** Reads the events of the shard. False: some are left, because another gateway reads them. */
 export async function readShard(
   broker: Needs,
   store: SubscriptionStore,
-  audience: Audience,
+  current: () => Promise<Audience>,
   shard: number,
 ): Promise<boolean> {
-  const reading = { broker, store, audience, shard };
+  const reading = { broker, store, current, shard };
   const stream = broker.shards.at(shard).events;
   for (let from = await store.position(shard); ; ) {
     // A shard that is new since the first subscription was created.
@@ -62,7 +63,6 @@ export async function readShard(
     const entries = page.entries.map(([id, flat]) => toEntry(shard, id, flat));
     const to = await write(reading, from, entries, page.position);
     if (to === null) return false;
-    if (to !== page.position) return false;
     if (page.kind === "end") return true;
     from = to;
   }
@@ -75,7 +75,8 @@ async function write(
   entries: readonly Entry[],
   end: string,
 ): Promise<string | null> {
-  const { store, audience, shard } = reading;
+  const { store, current, shard } = reading;
+  const audience = await current();
   let position = from;
   let told: Told[] = [];
   let questions: Collected["questions"][number][] = [];
@@ -88,8 +89,7 @@ async function write(
   };
   let last = from;
   for (const [n, entry] of entries.entries()) {
-    if (entry.at > audience.validUntil) return (await step(last)) ? last : null;
-    const found = await collect(reading, entry, entries[n + 1]);
+    const found = await collect(reading, audience, entry, entries[n + 1]);
     told.push(...found.told);
     questions.push(...found.questions);
     last = entry.id;
@@ -115,17 +115,24 @@ export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<strin
 
 const NOTHING: Collected = { told: [], questions: [] };
 
-async function collect(reading: Reading, entry: Entry, next: Entry | undefined): Promise<Collected> {
-  const { audience } = reading;
+async function collect(
+  reading: Reading,
+  audience: Audience,
+  entry: Entry,
+  next: Entry | undefined,
+): Promise<Collected> {
   if (!isOfInterest(entry)) return NOTHING;
   const { happenings, question } = happeningsOf(entry);
   if (question?.auto && !(await isLeftOpen(reading, entry, next, question.id))) return NOTHING;
-  const told = happenings.flatMap((happening) => audience.told(happening));
+  // The clock of the shard may be ahead; it must not delay anything.
+  const at = Math.min(entry.at, audience.now);
+  const { shard, id } = entry;
+  const told = happenings.flatMap((happening) => audience.told({ ...happening, at, event: { shard, id } }));
   if (!question) return { told, questions: [] };
   const life = question.expires_at - entry.at;
   const lead = Math.min(Math.max(life / 10, SOONEST_MS), LATEST_MS, life / 2);
-  const at = Math.round(question.expires_at - lead);
-  return { told, questions: [{ name: `${entry.delegation_id} ${question.id}`, at }] };
+  const tellAt = Math.round(question.expires_at - lead);
+  return { told, questions: [{ name: `${entry.delegation_id} ${question.id}`, at: tellAt }] };
 }
 
 /**

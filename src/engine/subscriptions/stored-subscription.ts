@@ -32,6 +32,11 @@ const storedSchema = z.object({
   token: z.string(),
   settings: z.string().transform(parseJson).pipe(settingsSchema),
   created_at: z.coerce.number(),
+  /** By shard: the newest event from before it was created. Absent of shards that are newer. */
+  after: z
+    .string()
+    .default("")
+    .transform((ids) => ids.split(" ").filter((id) => id !== "")),
   updated_at: z.coerce.number(),
   /** Another one once its channels were replaced: what the earlier ones answer no longer counts. */
   epoch: z.string().default(""),
