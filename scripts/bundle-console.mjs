@@ -79,7 +79,7 @@ const lean = {
       loader: "ts",
       resolveDir: dirname(path),
     }));
-    onLoad({ filter: /src\/schema\/(?:budget|notice|rule|subscription|usage)\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /src\/schema\/(?:budget|notice|rule|subscription|usage|votes)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export const (\w+Schema)/gm);
       const schemas = [...names].map(([, name]) => `export const ${name} = /* @__PURE__ */ z.unknown();`);
       return {

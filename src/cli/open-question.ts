@@ -3,8 +3,8 @@ import { budgetText } from "../client/budget-text.ts";
 import type { Delegator } from "../client/delegator.ts";
 import { ErrandApiError, localError } from "../client/errors.ts";
 import { isBudgetQuestion } from "../schema/budget-question.ts";
+import type { Decision } from "../schema/decision.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
-import type { Decision } from "../schema/interrupt.ts";
 import { CliError } from "./failure.ts";
 import { howToAnswer, whyDecisionIsNotEnough } from "./show/questions.ts";
 

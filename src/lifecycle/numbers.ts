@@ -1,8 +1,11 @@
 /** The numbers and errors that the script works with. */
+import { createHash } from "node:crypto";
 import type { AgentSpec } from "../schema/agent.ts";
 import type { DelegationError } from "../schema/delegation.ts";
 import { ERRORS, type StoredErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { sortedJson } from "../schema/sorted-json.ts";
+import type { Votes } from "../schema/votes.ts";
 
 /** Numbers that the script uses besides the tables. */
 export const NUMBERS = {
@@ -68,9 +71,15 @@ export function failure(code: StoredErrorCode, message: string = ERRORS[code].ti
   return { category, code, message, retryable, recovery };
 }
 
+/** Identifies the setting, as a number that a double holds; 0: there is none. */
+export const votesMark = (votes: Votes | null): number =>
+  votes === null
+    ? 0
+    : Number.parseInt(createHash("sha256").update(sortedJson(votes)).digest("hex").slice(0, 12), 16);
+
 /** The numbers of an agent that the script works with, in the units it works in; stored in the agent's hash. */
 export function agentNumbers(spec: AgentSpec) {
-  const { limits, backoff, delivery, serial_by, sticky_seconds } = spec;
+  const { limits, backoff, delivery, serial_by, sticky_seconds, votes } = spec;
   return {
     max_attempts: limits.max_attempts,
     lease_ms: Math.round(limits.lease_seconds * 1000),
@@ -85,6 +94,8 @@ export function agentNumbers(spec: AgentSpec) {
     backoff_jitter: backoff.jitter,
     ageing_ms: spec.priority_ageing_seconds === null ? null : spec.priority_ageing_seconds * 1000,
     serial: serial_by === "context" ? 1 : null,
+    /** Which `votes` it has, so that an approval by others than the stored ones is refused. */
+    votes: votes === null ? null : votesMark(votes),
     // The relays of a push agent are as good as each other.
     sticky_ms: sticky_seconds === null || delivery.mode === "push" ? null : Math.round(sticky_seconds * 1000),
   };

@@ -123,6 +123,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("answered"), answers: z.string(), interrupt_id: z.string() }),
   /** The rules that it answers by do not hold any more, or others were created. */
   live.extend({ kind: z.literal("rules_changed") }),
+  /** The agent's `votes` are others than the gateway read. */
+  live.extend({ kind: z.literal("votes_changed") }),
   /** Another call has used the answer. */
   live.extend({ kind: z.literal("used") }),
   live.extend({ kind: z.literal("redriven"), redriven_as: z.string() }),

@@ -32,6 +32,8 @@ export const GUARDS = {
   unanswered: "the question was not answered before",
   rules:
     "if it is answered by rules, these are as the gateway read them, not ended, and the agent takes them",
+  votes:
+    "if it approves something, the gateway read the agent's `votes` as they are now, and this person has not approved the same yet",
   answered: "the request was answered, and no other call has used the answer",
   new_message: "the message was not stored before",
   not_redriven: "it was not redriven before",
@@ -110,6 +112,8 @@ export interface Move {
   readonly held_as?: "hand_over" | "park_question";
   /** The move that replaces this one if the command denies the broker's question for a larger budget. */
   readonly denied_as?: "deny_budget";
+  /** The move that replaces this one if the agent's `votes` need more approvals than there are with this one. */
+  readonly voted_as?: "vote";
   /** The move that replaces this one if it is the last end of a child that is waited for. */
   readonly last_as?: "resume";
   /**
@@ -218,7 +222,7 @@ export const MOVES = {
     by: ["agent"],
     lease: "drop",
     lease_lost_reason: "interrupted",
-    requires: ["holder", "unanswered", "rules", "quota"],
+    requires: ["holder", "unanswered", "rules", "votes", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
     held_as: "park_question",
@@ -230,7 +234,7 @@ export const MOVES = {
     to: ASKED,
     by: ["agent"],
     lease: "extend",
-    requires: ["holder", "unanswered", "rules", "quota"],
+    requires: ["holder", "unanswered", "rules", "votes", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
     memory: "grows",
@@ -254,7 +258,7 @@ export const MOVES = {
     by: ["delegator", "approver", "operator"],
     lease: "drop",
     lease_lost_reason: "interrupted",
-    requires: ["open_question", "rules"],
+    requires: ["open_question", "rules", "votes"],
     event: "DELEGATION_STATUS",
     status: "answered",
     queue: "ticket",
@@ -262,6 +266,7 @@ export const MOVES = {
     sticky: true,
     held_as: "hand_over",
     denied_as: "deny_budget",
+    voted_as: "vote",
     doc: "The question is answered; any worker of the agent may continue, for a while only the one that asked if it wished so.",
   },
   hand_over: {
@@ -269,10 +274,21 @@ export const MOVES = {
     to: ["working"],
     by: ["delegator", "approver", "operator"],
     lease: "none",
-    requires: ["open_question", "rules"],
+    requires: ["open_question", "rules", "votes"],
     event: "DELEGATION_STATUS",
     status: "answered",
     doc: "The held question is answered; the holder of the lease continues.",
+  },
+  vote: {
+    from: ASKED,
+    to: [],
+    by: ["delegator", "approver", "operator"],
+    lease: "none",
+    requires: ["open_question", "rules", "votes", "quota"],
+    event: "DELEGATION_STATUS",
+    status: "voted",
+    memory: "grows",
+    doc: "One of several people approves; the question stays open for the others.",
   },
   use: {
     from: HOLDING,

@@ -146,7 +146,15 @@ class Stored implements StoredDelegation {
     if (interrupt === null) return "null";
     const raised = INSTANT(this.#value("interrupt_raised_at"));
     const expires = INSTANT(this.#value("interrupt_expires_at"));
-    return `{"raised_at":${raised},"expires_at":${expires},${interrupt.slice(1)}`;
+    return `{"raised_at":${raised},"expires_at":${expires},${this.#votesJson()}${interrupt.slice(1)}`;
+  }
+
+  #votesJson(): string {
+    const needed = this.get("votes_needed");
+    if (needed === null) return "";
+    const ballot = this.get("ballot");
+    const answers = ballot === null ? "" : `,"answers":${ballot}`;
+    return `"votes":{"needed":${needed},"given":${this.get("votes") ?? "[]"}${answers}},`;
   }
 
   #awaitsJson(): string {

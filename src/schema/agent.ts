@@ -15,6 +15,7 @@ import {
   principalPatternSchema,
   principalSchema,
 } from "./values.ts";
+import { votesPatchSchema, votesSchema } from "./votes.ts";
 
 export const presenceSchema = z.strictObject({
   /** `online`: a worker polls, or did just now; `stale`: one polled minutes ago; `offline`: none did since. */
@@ -167,6 +168,11 @@ export const agentSpecSchema = z.strictObject({
   /** What notifications about the agent's questions may do outside the broker. Only the operator changes it. */
   notify: agentNotifySchema.prefault({}),
   /**
+   * Who approves what the agent asks for: how many people, and which. Null: the first answer of anybody who may answer
+   * counts. Only the operator changes it.
+   */
+  votes: votesSchema.nullable().default(null),
+  /**
    * How many turns of the queue a delegator gets where the others get one: a number of 1 to 100 by principal, for up to
    * 100 principals.
    */
@@ -253,6 +259,8 @@ export const agentPatchSchema = z.strictObject({
   tree_reads: treeReadsSchema.nullish(),
   /** Changes to what notifications about the agent's questions may do outside the broker. Only the operator changes it. */
   notify: agentNotifyPatchSchema.nullish(),
+  /** Changes to who approves what the agent asks for; null: the first answer counts. Only the operator changes it. */
+  votes: votesPatchSchema.nullish(),
   /** Changes to how many turns of the queue a delegator gets: a number of 1 to 100 by principal; null: 1 again. */
   delegator_weights: z.record(principalSchema, z.int().min(1).max(100).nullable()).nullish(),
   /** After how many seconds in the queue work is queued as if its priority were one higher; null: never. */
@@ -316,6 +324,8 @@ export const agentSchema = z.strictObject({
   tree_reads: treeReadsSchema.default("nodes"),
   /** What notifications about the agent's questions may do outside the broker; visible to the agent and the operator only. */
   notify: agentNotifySchema.optional(),
+  /** Who approves what the agent asks for; null: the first answer counts. Visible to everybody, because work waits for it. */
+  votes: votesSchema.nullable().default(null),
   /** How risky the agent's actions are. Visible to everybody, because people see it with the questions. */
   risks: risksSchema.default([]),
   /** The agent's limits; visible to the agent and the operator only. */

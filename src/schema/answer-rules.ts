@@ -17,8 +17,9 @@
  * credential may be given elsewhere. The agent gets the answer unchanged; nothing is derived from it.
  */
 import { textOf } from "./a2a.ts";
+import { type Decision, decisionSchema, isDecision } from "./decision.ts";
 import type { Interrupt } from "./delegation.ts";
-import { type AnswerInput, type Decision, decisionSchema, isDecision } from "./interrupt.ts";
+import type { AnswerInput } from "./interrupt.ts";
 import type { Issue } from "./issues.ts";
 import { isObject } from "./json-schema/keywords.ts";
 import { validate } from "./json-schema/validate.ts";

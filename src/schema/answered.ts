@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { boundedChangesSchema } from "./changes.ts";
-import { decisionSchema } from "./interrupt.ts";
+import { decisionSchema } from "./decision.ts";
 import { toldSchema } from "./notice.ts";
 import {
   agentNameSchema,

@@ -21,6 +21,7 @@ import {
   instantSchema,
   principalSchema,
 } from "./values.ts";
+import { questionVotesSchema } from "./votes.ts";
 
 export const LIVE_STATES = [
   "submitted",
@@ -95,6 +96,8 @@ export const interruptSchema = z.object({
   raised_at: instantSchema,
   /** Unless it is answered before, the delegation fails with `interrupt_expired`. */
   expires_at: instantSchema,
+  /** The approvals so far, if the agent's `votes` decide who approves; absent: the first answer counts. */
+  votes: questionVotesSchema.optional(),
 });
 /** The questions that a delegation needs answered to continue; all are answered at once. */
 export type Interrupt = z.infer<typeof interruptSchema>;

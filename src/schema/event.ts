@@ -17,6 +17,7 @@ import {
 import { jsonObjectSchema } from "./json-object.ts";
 import { usageSoFarSchema } from "./usage.ts";
 import { agentNameSchema, delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
+import { voteSchema } from "./votes.ts";
 
 export const EVENT_TYPES = [
   "DELEGATION_SENT",
@@ -195,6 +196,8 @@ export const answeredEventSchema = z.object({
   via: z.string().optional(),
   /** True: the broker answered, because this principal had approved it in advance, or has a rule for it. */
   auto: z.literal(true).optional(),
+  /** Everybody who approved this, the last of them last; absent: one person answered. */
+  votes: z.array(voteSchema).optional(),
   /** What the answer changed in the arguments of the proposed actions, by `request_id`. */
   changes: changesByRequestSchema.optional(),
   /** The answers, by `request_id`. */
@@ -204,6 +207,33 @@ export const answeredEventSchema = z.object({
 });
 /** The question was answered. If it was a single one, the answer is also at the top. */
 export type AnsweredEvent = z.infer<typeof answeredEventSchema>;
+
+export const votedEventSchema = z.object({
+  ...status,
+  /** Somebody approved, and the question needs more approvals. */
+  status: z.literal("voted"),
+  /** The id of the question. */
+  interrupt_id: z.string(),
+  /** Who approved. */
+  by: principalSchema,
+  /** By which way, as in the event `answered`. */
+  via: answeredEventSchema.shape.via,
+  /** True: the broker approved in this principal's name, by a rule or in advance. */
+  auto: z.literal(true).optional(),
+  /** How many people must give this approval. */
+  needed: z.int().min(1),
+  /** Who has given it, the newest last. */
+  votes: z.array(voteSchema),
+  /** Whose earlier approvals of something else it voids; absent: nobody's. */
+  voided: z.array(principalSchema).optional(),
+  /** What it changes in the arguments of the proposed actions, by `request_id`. */
+  changes: changesByRequestSchema.optional(),
+  /** What is approved, by `request_id`. */
+  answers: answeredEventSchema.shape.answers,
+  ...ruledAnswerShape,
+});
+/** One of several people approved; the question stays open. If it is a single one, the answer is also at the top. */
+export type VotedEvent = z.infer<typeof votedEventSchema>;
 
 export const messageEventSchema = z.object({
   ...status,
@@ -354,6 +384,7 @@ export const statusEventSchema = z.discriminatedUnion("status", [
   artifactEventSchema,
   interruptedEventSchema,
   parkedEventSchema,
+  votedEventSchema,
   answeredEventSchema,
   messageEventSchema,
   returnedEventSchema,

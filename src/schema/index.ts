@@ -31,3 +31,4 @@ export * from "./subscription.ts";
 export * from "./token.ts";
 export * from "./usage.ts";
 export * from "./values.ts";
+export * from "./votes.ts";

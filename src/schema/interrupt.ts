@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
+import { decisionSchema } from "./decision.ts";
 import { actionSchema, delegationSchema } from "./delegation.ts";
 import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { atMostOne, exactlyOne, withRule } from "./rules.ts";
@@ -21,11 +22,6 @@ const requestIdSchema = z
   .min(1)
   .max(1024)
   .refine((id) => id !== "__proto__", "must not be __proto__: no answer could name it");
-
-/** Yes or no, as an answer. */
-export const decisionSchema = z.enum(["approve", "deny"]);
-export type Decision = z.infer<typeof decisionSchema>;
-export const isDecision = (value: unknown): value is Decision => decisionSchema.safeParse(value).success;
 
 const questionShape = {
   /**

@@ -3,8 +3,8 @@
  * on this one question.
  */
 import * as z from "zod";
+import { decisionSchema } from "./decision.ts";
 import { interruptSchema } from "./delegation.ts";
-import { decisionSchema } from "./interrupt.ts";
 import { agentNameSchema, delegationIdSchema, principalSchema } from "./values.ts";
 
 export const LINK_TOKEN = /^lnk_[A-Za-z0-9_-]{43}$/;

@@ -1,7 +1,7 @@
 /** A new rule: a standing approval or denial of an agent's proposed actions. Limit: whether it fits one is decided in engine/rules. */
 import * as z from "zod";
 import { actionPatternSchema } from "./action-pattern.ts";
-import { decisionSchema } from "./interrupt.ts";
+import { decisionSchema } from "./decision.ts";
 import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { LIMITS } from "./limits.ts";
 import { atMostOne, exactlyOne, withRule } from "./rules.ts";

@@ -1,6 +1,6 @@
 /** Rules that answer, as they are shown. Limit: rule-request.ts has what a new one may say. */
 import * as z from "zod";
-import { decisionSchema } from "./interrupt.ts";
+import { decisionSchema } from "./decision.ts";
 import { agentNameSchema, delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
 
 export const RULE_ID = /^rul_[0-9a-z]{26}$/;

@@ -60,6 +60,7 @@ function agent(name: string, { seen = "free", counts, presence, ...more }: Given
     ...{
       approvals: "any",
       tree_reads: "nodes",
+      votes: null,
       risks: [],
       priority_ageing_seconds: null,
       serial_by: null,

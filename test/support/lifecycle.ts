@@ -18,6 +18,16 @@ import { freshDb, openRedis } from "./broker.ts";
 import { testShards } from "./on-cluster.ts";
 
 /** A record as a plain object with the fields that the gateways read, to compare with. */
+/** The first of two approvals. */
+const BALLOT = {
+  votes_seen: 0,
+  needed: 2,
+  voter: "approver:ann",
+  via: "rest",
+  ballot: "b",
+  ballot_answers: "{}",
+};
+
 export const readFieldsOf = (record: StoredDelegation | null | undefined) =>
   record && { id: record.id, ...Object.fromEntries(READ_NAMES.map((name) => [name, record.get(name)])) };
 
@@ -58,6 +68,7 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
       hold: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
       park_question: holder,
       hand_over: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
+      vote: { interrupt_id: "int_1", answer_hash: "h", answers: "{}", ...BALLOT },
       use: { ...holder, interrupt_id: "int_1", request_id: "r", use_key: "k" },
       answer: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
       await: {

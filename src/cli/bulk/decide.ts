@@ -6,8 +6,8 @@
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
+import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
-import type { Decision } from "../../schema/interrupt.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
 import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";

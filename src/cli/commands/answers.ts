@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import { Pages } from "../../client/pages.ts";
 import { type AnswersFilter, answerOutcomeSchema, type SettledQuestion } from "../../schema/answered.ts";
-import { type Decision, decisionSchema } from "../../schema/interrupt.ts";
+import { type Decision, decisionSchema } from "../../schema/decision.ts";
 import { principalSchema } from "../../schema/values.ts";
 import { type Cli, connectToRead, examples } from "../context.ts";
 import { agentName, valid, wholeBetween } from "../input/arguments.ts";

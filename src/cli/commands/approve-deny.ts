@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { budgetText } from "../../client/budget-text.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { isBudgetQuestion } from "../../schema/budget-question.ts";
-import type { Decision } from "../../schema/interrupt.ts";
+import type { Decision } from "../../schema/decision.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { type DecideOptions, decideMany, PAST } from "../bulk/decide.ts";
 import { type Cli, connect, examples } from "../context.ts";

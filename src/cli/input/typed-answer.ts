@@ -3,9 +3,9 @@
 import type { Answer } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import { answerIssues, choicesOf, isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import { type Decision, decisionSchema, isDecision } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { parseExact } from "../../schema/exact-numbers.ts";
-import { type Decision, decisionSchema, isDecision } from "../../schema/interrupt.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { shownName } from "../../schema/text.ts";
 import { distance } from "../../util/similar.ts";

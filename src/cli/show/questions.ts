@@ -1,8 +1,8 @@
 /** A delegation's question as text, and the commands that answer it. */
 import { textOf } from "../../schema/a2a.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import { type Decision, isDecision } from "../../schema/decision.ts";
 import type { Action, Delegation, Interrupt } from "../../schema/delegation.ts";
-import { type Decision, isDecision } from "../../schema/interrupt.ts";
 import { oneLine } from "./output.ts";
 
 type Request = Interrupt["requests"][number];

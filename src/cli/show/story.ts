@@ -10,6 +10,7 @@ import type {
   DelegationEvent,
   SentEvent,
   StatusEvent,
+  VotedEvent,
 } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
 import { childrenText, editText, wayText } from "./event-line.ts";
@@ -92,6 +93,8 @@ function statusWords(event: StatusEvent): string {
       return `${isBudgetQuestion(event.interrupt.id) ? "the broker" : event.target} asked: ${quoted(questionText(event.interrupt))}`;
     case "parked":
       return `${event.target} no longer waits; the answer starts it again`;
+    case "voted":
+      return voteWords(event);
     case "answered":
       return answerWords(event);
     case "message":
@@ -148,6 +151,13 @@ function answerWords({ by, via, auto, decision, changes, answer_preview, redacte
   const what = [decision, editText(changes), preview, redacted && "(secret)"].filter(Boolean);
   const how = wayText(via);
   return `${by} answered${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}${how && ` (${how})`}`;
+}
+
+function voteWords({ by, via, auto, decision, changes, votes, needed, voided }: VotedEvent): string {
+  const what = [decision ?? "approve", editText(changes)].filter(Boolean).join(", ");
+  const how = wayText(via);
+  const lost = voided ? `; no longer counts: ${voided.join(", ")}` : "";
+  return `${by} voted${auto ? " in advance" : ""}: ${what}, ${votes.length} of ${needed}${lost}${how && ` (${how})`}`;
 }
 
 /** The code is left out where it only repeats the state. */

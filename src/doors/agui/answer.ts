@@ -3,6 +3,7 @@
  * knows the broker sends the body of an answer. The first interpretation that fits the question is used.
  */
 import { answerIssues } from "../../schema/answer-rules.ts";
+import { isDecision } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type AnswerRequest,
   answerRequestSchema,
   answerSchema,
-  isDecision,
 } from "../../schema/interrupt.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 

@@ -8,10 +8,11 @@ import { type InputRequests, inputRequired, inputResponse, isSpecType } from "@m
 import { preview } from "../../engine/delegations/preview.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import { isDecision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
-import { type AnswerInput, isDecision } from "../../schema/interrupt.ts";
+import type { AnswerInput } from "../../schema/interrupt.ts";
 
 type Question = Interrupt["requests"][number];
 type Form = Parameters<typeof inputRequired.elicit>[0];

@@ -93,10 +93,11 @@ export function finalOutput(delegation: Delegation): ToolOutput {
 
 /** Throws `delegation_not_found` if there is none that the caller may see. */
 export async function getTask({ broker, principal }: McpContext, taskId: string) {
-  const delegation = toDelegation(await read(broker, principal, taskId));
+  const record = await read(broker, principal, taskId);
+  const delegation = toDelegation(record);
   const task = { resultType: "complete", ...toTask(broker, delegation) };
   if (delegation.interrupt !== null) {
-    const answered = await answeredParts(broker, taskId, delegation.interrupt.id);
+    const answered = await answeredParts(broker, principal, record, delegation.interrupt.id);
     return { ...task, inputRequests: toInputRequests(delegation, answered) };
   }
   if (task.status === "completed") {

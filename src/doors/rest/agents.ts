@@ -54,6 +54,7 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
     delivery: deliveryOf(agent, own),
     approvals: spec.approvals,
     tree_reads: spec.tree_reads,
+    votes: spec.votes,
     risks: spec.risks,
     priority_ageing_seconds: spec.priority_ageing_seconds,
     serial_by: spec.serial_by,

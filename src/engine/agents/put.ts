@@ -8,12 +8,12 @@ import {
   type AgentRequest,
   type AgentSpec,
   agentRequestSchema,
+  agentSpecSchema,
   type Delivery,
 } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
-import { agentNotifySchema } from "../../schema/notice.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import { requireCurrencies } from "../access/currencies.ts";
 import type { Broker } from "../broker.ts";
@@ -43,21 +43,23 @@ export function putAgent(
   conditions: Conditions = {},
 ): Promise<Changed> {
   return changeAgent(broker, principal, name, conditions, (before) => {
+    if (principal.kind === "operator") return toSettings(request);
     // Only the operator may reset them, so an agent that replaces its settings keeps them.
-    const isKept = principal.kind !== "operator" && request.risks.length === 0;
-    const budgets = principal.kind === "operator" ? request.budgets : (request.budgets ?? budgetsOf(before));
-    const notify =
-      principal.kind !== "operator" && isDefault(request.notify) ? notifyOf(before) : request.notify;
-    return toSettings({ ...request, risks: isKept ? risksOf(before) : request.risks, budgets, notify });
+    const kept = OPERATORS.filter(({ name }) => isDeepStrictEqual(request[name], NEW[name]));
+    const known = before?.spec ?? NEW;
+    return toSettings({ ...request, ...Object.fromEntries(kept.map(({ name }) => [name, known[name]])) });
   });
 }
 
-const budgetsOf = (agent: StoredAgent | null): AgentSpec["budgets"] => agent?.spec.budgets ?? null;
-const risksOf = (agent: StoredAgent | null): AgentSpec["risks"] => agent?.spec.risks ?? [];
+const NEW = agentSpecSchema.parse({});
 
-const notifyOf = (agent: StoredAgent | null): AgentSpec["notify"] => agent?.spec.notify ?? NO_NOTIFY;
-const NO_NOTIFY = agentNotifySchema.parse({});
-const isDefault = (notify: AgentSpec["notify"]): boolean => isDeepStrictEqual(notify, NO_NOTIFY);
+/** The settings that only the operator changes, besides `delivery`. */
+const OPERATORS = [
+  { name: "risks", what: "the risks of" },
+  { name: "notify", what: "what is notified of" },
+  { name: "votes", what: "who approves for" },
+  { name: "budgets", what: "the budgets of" },
+] as const satisfies readonly { readonly name: keyof AgentSpec; readonly what: string }[];
 
 /** Merges a patch into the settings of an agent that exists. */
 export function patchAgent(
@@ -125,12 +127,9 @@ async function changeAgent(
     credentialsAre = isSame ? "same" : settings.credentials ? "changed" : "reset";
     if (principal.kind !== "operator") {
       if (isRedirected || !isSame) throw operatorOnly(`how work is delivered to agent '${name}'`, "delivery");
-      if (!isDeepStrictEqual(spec.risks, risksOf(current)))
-        throw operatorOnly(`the risks of agent '${name}'`, "risks");
-      if (!isDeepStrictEqual(spec.notify, notifyOf(current)))
-        throw operatorOnly(`what is notified of agent '${name}'`, "notify");
-      if (!isDeepStrictEqual(spec.budgets, budgetsOf(current)))
-        throw operatorOnly(`the budgets of agent '${name}'`, "budgets");
+      const known = current?.spec ?? NEW;
+      const other = OPERATORS.find((one) => !isDeepStrictEqual(spec[one.name], known[one.name]));
+      if (other) throw operatorOnly(`${other.what} agent '${name}'`, other.name);
     }
     requireCurrencies(spec.budgets);
     if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");

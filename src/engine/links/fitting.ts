@@ -1,8 +1,8 @@
 /** What a link may answer, and what exactly it is bound to. Limit: never a credential, a secret, or a change of arguments. */
 import { createHash } from "node:crypto";
 import { choicesOf, isDecidable, offersDenial } from "../../schema/answer-rules.ts";
+import { type Decision, isDecision } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { type Decision, isDecision } from "../../schema/interrupt.ts";
 import type { LinkQuestion } from "../../schema/link.ts";
 import type { AgentNotify } from "../../schema/notice.ts";
 import { sortedJson } from "../../schema/sorted-json.ts";

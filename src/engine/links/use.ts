@@ -4,9 +4,10 @@
  * knows the difference. Limit: an unknown secret is counted and logged, because nobody is known to have used it.
  */
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { AnswerInput, AnswerRequest, Decision } from "../../schema/interrupt.ts";
+import type { AnswerInput, AnswerRequest } from "../../schema/interrupt.ts";
 import type { LinkQuestion } from "../../schema/link.ts";
 import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";

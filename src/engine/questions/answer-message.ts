@@ -10,6 +10,7 @@ export const ANSWER_METADATA: readonly string[] = [
   "by",
   "auto",
   "rule",
+  "vote",
   "at",
   "redacted",
 ];

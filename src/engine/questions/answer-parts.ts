@@ -1,6 +1,7 @@
 /**
  * Collects the answers to a question that arrive one request at a time, and submits them when all are there. Limit: the
- * first answer to a request counts; they are deleted with the question, or by age.
+ * first answer to a request counts, whoever gave it; where several people must approve, each gives all of them. They are
+ * deleted with the question, or by age.
  */
 
 import * as z from "zod";
@@ -37,13 +38,30 @@ function keysOf(broker: Pick<Broker, "shards">, id: string): ShardKeys {
   return keys;
 }
 
+/** What the names of the principal's parts begin with. */
+const ownPrefix = (record: StoredDelegation, principal: Principal): string =>
+  record.get("votes_needed") === null ? "" : `${principal.text}\n`;
+
+/** Those whose names begin so, by what follows. */
+const withPrefix = <T>(parts: Iterable<readonly [name: string, value: T]>, prefix: string): [string, T][] =>
+  [...parts].flatMap(([name, value]) =>
+    name.startsWith(prefix) ? [[name.slice(prefix.length), value] satisfies [string, T]] : [],
+  );
+
 /** The ids of the requests that are answered already, while the question waits for the other answers. */
 export async function answeredParts(
   broker: Records,
-  id: string,
+  principal: Principal,
+  record: StoredDelegation,
   interruptId: string,
 ): Promise<ReadonlySet<string>> {
-  return new Set(await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId)));
+  const { id } = record;
+  const names = await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId));
+  const parts = withPrefix(
+    names.map((name) => [name, null] as const),
+    ownPrefix(record, principal),
+  );
+  return new Set(parts.map(([request_id]) => request_id));
 }
 
 /** Answers some requests of a question and ignores unknown ones. Throws `interrupt_not_open` when it is not open. */
@@ -68,7 +86,8 @@ export async function answerPart(
   // A part that does not fit would be kept, and would spoil every complete answer.
   requireFitting(id, open, known, false);
   const key = keysOf(broker, id).answerParts(id, interrupt_id);
-  const parts = known.flatMap(([request_id, input]) => [request_id, JSON.stringify(input)]);
+  const prefix = ownPrefix(record, principal);
+  const parts = known.flatMap(([request_id, input]) => [prefix + request_id, JSON.stringify(input)]);
   const names = [key, keysOf(broker, id).delegation(id)];
   const stored = toFields(
     partsSchema.parse(
@@ -76,9 +95,10 @@ export async function answerPart(
     ),
   );
   if (stored.size === 0) throw interruptNotOpen(id);
-  if (stored.size < wanted.length) return record;
+  const own = withPrefix(stored, prefix);
+  if (own.length < wanted.length) return record;
   const answers = Object.fromEntries(
-    [...stored].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
+    own.map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
   try {
     return await answer(broker, principal, id, { interrupt_id, answers }, call);

@@ -27,9 +27,10 @@ import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-
 import { type Audits, auditDecisions } from "./audit-decisions.ts";
 import { requireFitting } from "./fitting.ts";
 import { type Asked, type Inputs, shownChanges } from "./shown-changes.ts";
+import { type Ballot, ballotFor, type ReadsVotes } from "./votes.ts";
 
 /** To answer a question. */
-export type Answers = Moves & NamesFiles & Audits;
+export type Answers = Moves & NamesFiles & Audits & ReadsVotes;
 
 export interface AnswerCall {
   /** The API that it came by. */
@@ -56,16 +57,28 @@ export async function answer(
   const inputs = await namingFiles(broker, principal, id, given);
   if (open) requireFitting(id, open, inputs, request.answers === undefined);
   const author = { by: principal.text, via, key };
-  const command = answerCommand({ id, request, author, open, inputs });
-  const { outcome, record } = await broker.writer.move(command);
-  if (outcome.kind === "ok" && record) {
-    await afterMove(broker, id, outcome);
-    if (open) await auditDecisions(broker, principal, { id, target: outcome.target, via, open, inputs });
-    return record;
+  for (let round = 0; ; round += 1) {
+    const ballot =
+      open?.id === interrupt_id
+        ? await ballotFor(broker, principal, before, { open, inputs, via, fresh: round > 0 })
+        : undefined;
+    const command = answerCommand({ id, request, author, open, inputs, ballot });
+    const { outcome, record } = await broker.writer.move(command);
+    if (outcome.kind === "ok" && record) {
+      await afterMove(broker, id, outcome);
+      const isVote = outcome.move === "vote";
+      if (open)
+        await auditDecisions(broker, principal, { id, target: outcome.target, via, open, inputs, isVote });
+      return record;
+    }
+    if (outcome.kind === "duplicate" && record) return record;
+    // In every round but the first, somebody has changed the agent meanwhile.
+    if (outcome.kind !== "votes_changed" || round === MAX_ROUNDS) throw refusal(outcome, id);
   }
-  if (outcome.kind === "duplicate" && record) return record;
-  throw refusal(outcome, id);
 }
+
+/** How often the agent's `votes` are read again because they change meanwhile. */
+const MAX_ROUNDS = 5;
 
 /** The author of an answer; `auto`: the broker answers, because this principal approved it in advance. */
 export interface Author {
@@ -86,18 +99,21 @@ interface Answering {
   readonly open: (Asked & Pick<Interrupt, "id">) | null;
   /** What the request says to each request of the question. */
   readonly inputs: Inputs;
+  /** Undefined: it approves nothing. */
+  readonly ballot?: Ballot | undefined;
 }
 
 /** The command that answers the open question. If the request is for another question, it is only a repeat. */
-export function answerCommand({ id, request, author, open, inputs }: Answering): Command {
+export function answerCommand({ id, request, author, open, inputs, ballot }: Answering): Command {
   const { interrupt_id } = request;
   const { key, via: _, rules, ...by } = author;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
-  const composed = inputs.map(([request_id, input]) => ({
-    request_id,
-    answer: toAnswer({ interrupt_id, request_id, ...by, rule: rules?.get(request_id), at: stamp }, input),
-  }));
+  const vote = ballot?.params.ballot === undefined ? undefined : (true as const);
+  const composed = inputs.map(([request_id, input]) => {
+    const heading = { interrupt_id, request_id, ...by, rule: rules?.get(request_id), vote, at: stamp };
+    return { request_id, answer: toAnswer(heading, input) };
+  });
   const hasContent = composed.some(({ answer: { message } }) => message.parts.length > 0);
   const isAuth = open?.kind === "auth" && open.id === interrupt_id;
   const secret = isAuth && hasContent;
@@ -117,11 +133,12 @@ export function answerCommand({ id, request, author, open, inputs }: Answering):
       answers: answersJson,
       secret: secret || undefined,
       stamp,
+      ...ballot?.params,
       ...(open?.id === interrupt_id && isBudgetQuestion(interrupt_id) && budgetParams(open, inputs)),
     },
     event: eventOf(interrupt_id, author, composed, { secret, asked: open?.requests ?? [], changes }),
     history: composed.map(({ answer: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
-    ...(secret && { bytes: Buffer.byteLength(answersJson) }),
+    bytes: secret ? Buffer.byteLength(answersJson) : (ballot?.bytes ?? 0),
     read: true,
   };
 }
@@ -178,6 +195,8 @@ const namingFiles = (broker: Answers, principal: Principal, id: string, inputs: 
 
 interface Heading extends Omit<Author, "key" | "via" | "rules"> {
   readonly rule?: string | undefined;
+  /** It counts towards the approvals that the question needs; the last one, too. */
+  readonly vote?: true | undefined;
   readonly interrupt_id: string;
   readonly request_id: string;
   readonly at: string;
@@ -190,7 +209,7 @@ type Composed = GivenAnswer & { readonly message: Message };
 function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
-  const { interrupt_id, request_id, by, auto, rule, at } = heading;
+  const { interrupt_id, request_id, by, auto, rule, vote, at } = heading;
   const stamped = toUserMessage({
     ...message,
     parts,
@@ -202,6 +221,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
       by,
       ...(auto && { auto }),
       ...(rule !== undefined && { rule }),
+      ...(vote && { vote }),
       at,
     },
   });

@@ -6,8 +6,8 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { matchesAction } from "../../schema/action-pattern.ts";
 import { answerIssues } from "../../schema/answer-rules.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
+import { decisionSchema } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { decisionSchema } from "../../schema/interrupt.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
 /** The answer to every request of such a question. */

@@ -27,12 +27,13 @@ import { asHolder } from "../leases/as-holder.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
 import { allowsApprovalInAdvance } from "./allowed-approval.ts";
-import { answerCommand } from "./answer.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
 import { APPROVAL, autoApproveOf, isApprovedInAdvance, isApproveOrDeny } from "./approved-in-advance.ts";
 import type { Audits } from "./audit-decisions.ts";
 import { hash } from "./hash.ts";
-import { auditRules, type Given, NO_STANDING, requestOf, standingAnswers } from "./standing-answers.ts";
+import { auditRules, type Given, NO_STANDING, standingAnswers } from "./standing-answers.ts";
+import { castVotes, givingCommand } from "./standing-votes.ts";
+import { approveSomething, asksForApproval, countsAtOnce, votesOf } from "./votes.ts";
 
 type Kind = "input" | "auth";
 
@@ -153,6 +154,7 @@ export async function askMove(
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
   const idForPerson = personalId ?? plainId;
+  let votes = await votesOf(broker, before?.get("target") ?? "");
   const commandFor = (interrupt_id: string, params: Command["params"]): Command => ({
     move: question.hold ? "hold" : "interrupt",
     id,
@@ -163,6 +165,7 @@ export async function askMove(
       interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
       sticky_ms: question.sticky_ms || undefined,
+      votes_needed: asksForApproval(asked) ? votes?.needed : undefined,
       reply_hash,
       ...params,
     },
@@ -180,13 +183,16 @@ export async function askMove(
   if (before?.get("interrupt")?.startsWith(JSON.stringify({ id: idForPerson }).slice(0, -1)))
     return { interrupt_id: idForPerson, ...(await broker.writer.move(commandFor(idForPerson, {}))) };
   for (let round = 1; ; round += 1) {
-    const standing = before ? await standingAnswers(broker, before, asked, plainId) : NO_STANDING;
+    const standing = before ? await standingAnswers(broker, before, asked, plainId, votes) : NO_STANDING;
     // Read once: the id and the approval must not depend on two states of the setting.
     const isAllowed =
       standing.isAllowed ??
       (hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.get("target") ?? "")));
     const setting = before && isAllowed && standing.allowsOthers ? autoApproveOf(before) : null;
-    const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
+    const isApproved =
+      setting !== null &&
+      isApprovedInAdvance(setting, asked) &&
+      countsAtOnce(votes, before?.get("delegator") ?? "", before?.get("delegator") ?? "");
     // A person's earlier answer counts, even if the question would be approved in advance now.
     const earlier = [...standing.earlierIds, ...(isApproved ? [plainId] : [])];
     const answered_as = earlier.length > 0 ? [idForPerson, ...earlier] : undefined;
@@ -196,31 +202,39 @@ export async function askMove(
     });
     const given = isApproved && before ? approvalOf(before, asked) : standing.given;
     if (!before || !given || round > MAX_ROUNDS) return askPerson();
-    const interrupt_id = isApproved ? plainId : (standing.given?.interrupt_id ?? plainId);
-    const open = { id: interrupt_id, ...asked };
     const { rules_seen } = standing;
-    const asking = commandFor(interrupt_id, { answered_as, auto: true, rules_seen, rules: given.rules });
-    const answer = answerCommand({
-      id,
-      request: requestOf(interrupt_id, given.inputs),
-      author: given.author,
-      open,
-      inputs: given.inputs,
+    const standingOn = (interrupt_id: string) => ({
+      ...{ id, votes, rules_seen },
+      open: { id: interrupt_id, ...asked },
     });
-    const params = { ...answer.params, ...(given.rules && { rules_seen, rules: given.rules }) };
-    const answering = { ...answer, params };
+    if (votes !== null && votes.needed > 1 && approveSomething({ id: plainId, ...asked }, given.inputs)) {
+      const raised = await askPerson();
+      if (raised.outcome.kind !== "ok" && raised.outcome.kind !== "duplicate") return raised;
+      const ofRules = isApproved && standing.given ? [standing.given] : [];
+      const givens = [given, ...ofRules, ...standing.others];
+      const voted = await castVotes(broker, before, standingOn(idForPerson), givens);
+      return { ...raised, ...voted };
+    }
+    const interrupt_id = isApproved ? plainId : (standing.given?.interrupt_id ?? plainId);
+    const at = standingOn(interrupt_id);
+    const answering = givingCommand(at, given);
+    const asking = commandFor(interrupt_id, {
+      ...{ answered_as, auto: true, rules_seen, rules: given.rules },
+      votes_seen: answering.params?.votes_seen,
+    });
     // Asks and answers in one step, so that the question is never open and nobody is notified.
     const both = await broker.writer.moveBoth({ ...asking, event: { auto: "true" } }, answering);
     if (both === null) return askPerson();
     const { first, second } = both;
-    if (first.outcome.kind === "rules_changed") continue;
+    if (first.outcome.kind === "votes_changed") votes = await votesOf(broker, before.get("target"), true);
+    if (first.outcome.kind === "rules_changed" || first.outcome.kind === "votes_changed") continue;
     const { kind: result } = first.outcome;
     // If the answer failed, now or at an earlier request, nobody was notified. A person's answer would be the same move.
     // So it is tried again; if that throws, this request fails, and a repeat of it tries once more.
     const isTried = second === null && (result === "ok" || result === "duplicate");
     const again = isTried ? await broker.writer.move(answering) : second;
     const isAnswered = again?.outcome.kind === "ok";
-    if (isAnswered) await auditRules(broker, before, given, open);
+    if (isAnswered) await auditRules(broker, before, given, at.open);
     return { interrupt_id, ...(isAnswered ? again : first) };
   }
 }

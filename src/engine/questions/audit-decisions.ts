@@ -22,6 +22,8 @@ interface Decided {
   readonly via: AnswerWay;
   readonly open: Asked & Pick<Interrupt, "id">;
   readonly inputs: Inputs;
+  /** More approvals are needed. */
+  readonly isVote?: boolean;
   /** The rules that decided, by request_id. */
   readonly rules?: ReadonlyMap<string, string>;
 }
@@ -30,7 +32,7 @@ interface Decided {
 export async function auditDecisions(
   broker: Audits,
   principal: Principal,
-  { id, target, via, open, inputs, rules }: Decided,
+  { id, target, via, open, inputs, isVote = false, rules }: Decided,
 ): Promise<void> {
   const changes = shownChanges(open, inputs, MAX_CHARACTERS);
   const decisions = inputs.flatMap(([request_id, { decision }]) => {
@@ -40,7 +42,7 @@ export async function auditDecisions(
     return [{ action, decision, ...(rule !== undefined && { rule }), ...changes?.[request_id] }];
   });
   if (decisions.length === 0) return;
-  const head = { target, interrupt_id: open.id, via };
+  const head = { target, interrupt_id: open.id, via, ...(isVote && { vote: true }) };
   const count = (one: string) => decisions.filter(({ decision }) => decision === one).length;
   const forms = [
     { ...head, decisions },

@@ -6,6 +6,7 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { matchesAction } from "../../schema/action-pattern.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { AnswerRequest } from "../../schema/interrupt.ts";
+import type { Votes } from "../../schema/votes.ts";
 import { toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { chooseRules, isAboutActions, type Ruled } from "../rules/choose.ts";
@@ -15,6 +16,7 @@ import type { Author } from "./answer.ts";
 import { type Audits, auditDecisions } from "./audit-decisions.ts";
 import { hash } from "./hash.ts";
 import type { Asked, Inputs } from "./shown-changes.ts";
+import { countsAtOnce, personOf } from "./votes.ts";
 
 /** An answer that the broker gives at once. */
 export interface Given {
@@ -26,6 +28,8 @@ export interface Given {
 
 interface Standing {
   readonly given: (Given & { readonly interrupt_id: string }) | null;
+  /** The same approval by the rules of other people. */
+  readonly others: readonly Given[];
   /** Whether the question may be approved in advance otherwise: no rule denies it, or might. */
   readonly allowsOthers: boolean;
   /** Whether the agent takes approvals in advance; undefined: not read. */
@@ -35,7 +39,7 @@ interface Standing {
   /** The versions of the rules that were read; undefined: there are none. */
   readonly rules_seen?: readonly string[];
 }
-export const NO_STANDING: Standing = { given: null, allowsOthers: true, earlierIds: [] };
+export const NO_STANDING: Standing = { given: null, others: [], allowsOthers: true, earlierIds: [] };
 
 type Needs = Pick<Broker, "agents" | "rules" | "tokens">;
 
@@ -44,13 +48,17 @@ export async function standingAnswers(
   record: StoredDelegation,
   asked: Pick<Interrupt, "kind" | "requests">,
   plainId: string,
+  votes: Votes | null,
 ): Promise<Standing> {
   if (!isAboutActions(asked)) return NO_STANDING;
   const { now, rules, seen, any } = await broker.rules.for(record.get("target"), record.get("delegator"));
   if (!any) return NO_STANDING;
   const isAllowed = await allowsApprovalInAdvance(broker, record.get("target"));
   if (!isAllowed) return { ...NO_STANDING, isAllowed };
-  const choice = chooseRules(await withValidTokens(broker, rules, asked), asked, now);
+  const valid = (await withValidTokens(broker, rules, asked)).filter(
+    ({ doc }) => doc.decision === "deny" || countsAtOnce(votes, doc.by, record.get("delegator")),
+  );
+  const choice = chooseRules(valid, asked, now);
   const [allowedId, deniedId] = [`int_${hash(plainId, "rule")}`, `int_${hash(plainId, "denied")}`];
   const denies = choice.kind === "person" || (choice.kind === "ruled" && choice.denies);
   return {
@@ -58,12 +66,35 @@ export async function standingAnswers(
       choice.kind === "ruled"
         ? { ...givenBy(choice.answers), interrupt_id: denies ? deniedId : allowedId }
         : null,
+    others: choice.kind === "ruled" && !denies ? othersOf(valid, asked, now, choice.answers, votes) : [],
     allowsOthers: !denies,
     isAllowed,
     // What was approved before is asked again where it would be denied now.
     earlierIds: denies ? [deniedId] : [deniedId, allowedId],
     rules_seen: seen,
   };
+}
+
+/** One approval by each further person who has rules for it, as many as the agent may need. */
+function othersOf(
+  rules: readonly StoredRule[],
+  asked: Pick<Interrupt, "kind" | "requests">,
+  now: number,
+  first: readonly Ruled[],
+  votes: Votes | null,
+): readonly Given[] {
+  const others: Given[] = [];
+  let used = first;
+  let left = rules;
+  while (others.length + 1 < (votes?.needed ?? 1)) {
+    const person = personOf(toPrincipal(used[0]?.rule.doc.by ?? ""));
+    left = left.filter(({ doc }) => personOf(toPrincipal(doc.by)) !== person);
+    const choice = chooseRules(left, asked, now);
+    if (choice.kind !== "ruled") break;
+    used = choice.answers;
+    others.push(givenBy(used));
+  }
+  return others;
 }
 
 /**
@@ -113,9 +144,10 @@ export async function auditRules(
   record: StoredDelegation,
   { author, inputs }: Given,
   open: Asked & Pick<Interrupt, "id">,
+  isVote = false,
 ): Promise<void> {
   const { by, via, rules } = author;
   if (!rules) return;
-  const decided = { id: record.id, target: record.get("target"), via, open, inputs, rules };
+  const decided = { isVote, id: record.id, target: record.get("target"), via, open, inputs, rules };
   await auditDecisions(broker, toPrincipal(by), decided);
 }

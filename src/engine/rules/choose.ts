@@ -4,8 +4,8 @@
  * by the script, in the step that answers (lifecycle/lua/lazy/rules.lua).
  */
 import { answerIssues } from "../../schema/answer-rules.ts";
+import type { Decision } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import type { Decision } from "../../schema/interrupt.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { fitOf, type Steps } from "./match.ts";
 import { type StoredRule, stateOf } from "./stored-rule.ts";

@@ -1,5 +1,5 @@
 /** A notification as the channels get it. */
-import type { Decision } from "../../schema/interrupt.ts";
+import type { Decision } from "../../schema/decision.ts";
 import type { Notification } from "../../schema/subscription.ts";
 
 /** A notification, and what its buttons send; no secret of a link is stored before it is sent. */

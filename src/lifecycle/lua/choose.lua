@@ -45,6 +45,8 @@ function apply_table()
   if rule.denied_as and cmd.denies_budget then
     failure = 'budget_exceeded'
     replace_by(rule.denied_as)
+  elseif rule.voted_as and cmd.ballot and lacks_votes() then
+    replace_by(rule.voted_as)
   elseif rule.held_as and is_held() then
     replace_by(rule.held_as)
   end

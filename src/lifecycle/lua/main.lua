@@ -115,6 +115,8 @@ function change_own()
     if cmd.move ~= 'release' then record.sticky_ms = cmd.sticky_ms end
   elseif move == 'use' then
     use_answer()
+  elseif move == 'vote' then
+    store_vote()
   elseif move == 'answer' or move == 'hand_over' or move == 'deny_budget' then
     store_answers()
   elseif move == 'await' then

@@ -22,6 +22,7 @@ const REQUESTS: Partial<Record<MoveName, readonly string[]>> = {
   answer: ["POST /v1/delegations/:id/answer"],
   deny_budget: ["POST /v1/delegations/:id/answer"],
   hand_over: ["POST /v1/delegations/:id/answer"],
+  vote: ["POST /v1/delegations/:id/answer"],
   use: ["POST /v1/leases/:lease_id/use"],
   release: ["POST /v1/leases/:lease_id/release"],
   give_up: ["POST /v1/leases/:lease_id/release"],

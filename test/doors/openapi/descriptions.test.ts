@@ -83,7 +83,10 @@ test("no description is the text of an error", () => {
 
 /** Members whose values may be anything, and why. */
 const ANYTHING: readonly [RegExp, string][] = [
-  [/^(?:Part|Answer|AnswerRequest|GivenAnswer)(?:\|\d)?\.data$/, "any JSON value of the agent or the caller"],
+  [
+    /^(?:Part|Answer|AnswerRequest|GivenAnswer|QuestionVotes\.answers\{\})(?:\|\d)?\.data$/,
+    "any JSON value of the agent or the caller",
+  ],
   [/^(?:ArgumentConstraint|RuleRequest\.arguments\[\])\.equals$/, "any JSON value, which an argument may be"],
   [/^Change\.(?:from|to)$/, "a value among the arguments of an action"],
   [/\.options\[\]$/, "a choice may be any JSON value"],

@@ -4,8 +4,9 @@
  * message answers all requests.
  */
 import type { MessageInput, Part } from "../../../schema/a2a.ts";
+import { decisionSchema } from "../../../schema/decision.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { type AnswerInput, type AnswerRequest, decisionSchema } from "../../../schema/interrupt.ts";
+import type { AnswerInput, AnswerRequest } from "../../../schema/interrupt.ts";
 
 type Metadata = Readonly<Record<string, unknown>> | undefined;
 

@@ -3,12 +3,8 @@ import * as z from "zod";
 import { cancel } from "../../../engine/delegations/cancel.ts";
 import { answer } from "../../../engine/questions/answer.ts";
 import { message } from "../../../engine/questions/message.ts";
-import {
-  type AnswerRequest,
-  answerRequestSchema,
-  answerSchema,
-  decisionSchema,
-} from "../../../schema/interrupt.ts";
+import { decisionSchema } from "../../../schema/decision.ts";
+import { type AnswerRequest, answerRequestSchema, answerSchema } from "../../../schema/interrupt.ts";
 import { check } from "../../http/route.ts";
 import type { McpContext } from "../context.ts";
 import { withParsedData } from "./answer-data.ts";

@@ -2,7 +2,6 @@
 import { type InputRequiredResult, inputRequired } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { warn } from "../../../engine/after-move.ts";
-import type { Broker } from "../../../engine/broker.ts";
 import { cancel } from "../../../engine/delegations/cancel.ts";
 import { type Delegated, delegate } from "../../../engine/delegations/delegate.ts";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
@@ -149,14 +148,14 @@ async function show(context: McpContext, record: StoredDelegation, replayed: boo
 
 /** Asks the client to answer the open question; its next call has the answers, and the delegation's id as requestState. */
 async function askClient(
-  broker: Broker,
+  { broker, principal }: Pick<McpContext, "broker" | "principal">,
   record: StoredDelegation,
   refusal: string | undefined,
 ): Promise<InputRequiredResult | undefined> {
   const delegation = toDelegation(record);
   const { interrupt } = delegation;
   if (interrupt === null) return undefined;
-  const answered = await answeredParts(broker, record.id, interrupt.id);
+  const answered = await answeredParts(broker, principal, record, interrupt.id);
   const inputRequests = toInputRequests(delegation, answered, refusal);
   if (Object.keys(inputRequests).length === 0) return undefined;
   return inputRequired({ inputRequests, requestState: record.id });
@@ -233,7 +232,7 @@ async function delegateAndWait(
       await cancel(broker, principal, record.id, { reason: "the caller disconnected" });
     }
     const question =
-      context.supportsForms && !hasLeft ? await askClient(broker, record, resumed?.refusal) : undefined;
+      context.supportsForms && !hasLeft ? await askClient(context, record, resumed?.refusal) : undefined;
     return question ? { result: question } : await show(context, record, replayed);
   } finally {
     scope.release();

@@ -30,6 +30,8 @@ function guard_repeat()
       if answers then return { kind = 'answered', answers = answers, interrupt_id = id, extends_lease = true } end
     end
   end
+  local refusal = rule.needs_votes and cmd.votes_seen and guard_votes()
+  if refusal then return refusal end
   if rule.needs_rules and cmd.rules_seen then return guard_rules() end
 end
 

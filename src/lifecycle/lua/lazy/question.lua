@@ -5,7 +5,7 @@
 function guard_question()
   if record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat then return nil end
   local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
-  local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_key)
+  local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_key) or hash and was_vote()
   return { kind = same and 'duplicate' or 'no_question' }
 end
 
@@ -38,6 +38,7 @@ function store_answers()
   local hash = cmd.answer_hash or cmd.answer_key
   if hash then redis.call('HSET', key, 'answer_hash:' .. cmd.interrupt_id, hash) end
   record.answered = (record.answered or 0) + 1
+  if cmd.ballot then show('votes', cjson.encode(votes_with_this())) end
   if cmd.rules then count_rules() end
 end
 
@@ -51,6 +52,7 @@ function change_question()
   if rule.to == 'asked' then
     local ttl = cmd.interrupt_ttl_ms or settings('interrupt_ttl_ms').interrupt_ttl_ms
     record.interrupt_id = cmd.interrupt_id
+    record.votes_needed = cmd.votes_needed
     store('interrupt', cmd.interrupt)
     record.interrupt_raised_at = now
     record.interrupt_expires_at = math.min(now + ttl, record.deadline_at)
@@ -61,6 +63,7 @@ function change_question()
   else
     redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
     if rule.status == 'answered' or move == 'expire' or move == 'deny_budget' then settle_question() end
+    drop_votes()
     record.interrupt_id = nil
     store('interrupt', '')
     record.interrupt_expires_at = nil

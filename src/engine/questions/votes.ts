@@ -1,0 +1,161 @@
+/**
+ * Whose approvals an agent needs, as its setting `votes` says. Denials, credentials, texts that choose nothing, and the
+ * broker's own questions need none. Limit: what is read here may change; the script accepts an approval only if it has not.
+ */
+import type { Command } from "../../lifecycle/command.ts";
+import { votesMark } from "../../lifecycle/numbers.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { engineTime } from "../../redis/time.ts";
+import { textOf } from "../../schema/a2a.ts";
+import { choicesOf } from "../../schema/answer-rules.ts";
+import type { AnswerWay } from "../../schema/answered.ts";
+import { isBudgetQuestion } from "../../schema/budget-question.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { AnswerInput } from "../../schema/interrupt.ts";
+import { toInstant } from "../../schema/values.ts";
+import type { Votes } from "../../schema/votes.ts";
+import { matchesPattern, type Principal, toPrincipal } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import { bodyHash } from "../delegations/idempotency.ts";
+import type { Inputs } from "./shown-changes.ts";
+
+export type ReadsVotes = Pick<Broker, "agents" | "clock" | "redis">;
+
+type Question = Pick<Interrupt, "kind" | "requests">;
+type Request = Question["requests"][number];
+
+/** Whether the question asks for an approval, so that people learn how many it needs. */
+export const asksForApproval = ({ kind, requests }: Question): boolean =>
+  kind === "input" && requests.some(offersApproval);
+
+const offersApproval = (request: Request): boolean => choicesOf(request).includes("approve");
+
+const approves = (request: Request, { decision }: AnswerInput): boolean =>
+  decision === "approve" || (decision === undefined && offersApproval(request));
+
+/** Whether the answers approve something that the agent asks for. */
+export function approveSomething(
+  { id, kind, requests }: Question & Pick<Interrupt, "id">,
+  inputs: Inputs,
+): boolean {
+  if (kind !== "input" || isBudgetQuestion(id)) return false;
+  return inputs.some(([request_id, input]) => {
+    const request = requests.find((one) => one.request_id === request_id);
+    return request !== undefined && approves(request, input);
+  });
+}
+
+/** The setting of the agent; `fresh`: from Redis, because the cache was wrong. */
+export async function votesOf(
+  { agents }: Pick<Broker, "agents">,
+  target: string,
+  fresh = false,
+): Promise<Votes | null> {
+  const agent = await (fresh ? agents.read(target) : agents.find(target));
+  return agent?.spec.votes ?? null;
+}
+
+/** `caller:ana` and `approver:ana` are one person. */
+export const personOf = ({ name, text }: Pick<Principal, "name" | "text">): string => name || text;
+
+/**
+ * When the approval of somebody who may answer counts, in ms after the question was asked: 0: from the beginning; null:
+ * never.
+ */
+export function countsAfter(
+  { by, not_by_delegator, escalate_seconds, escalate_to }: Votes,
+  principal: Principal,
+  delegator: string,
+): number | null {
+  if (not_by_delegator && personOf(principal) === personOf(toPrincipal(delegator))) return null;
+  const isIn = (patterns: readonly string[]) =>
+    patterns.some((pattern) => matchesPattern(principal, pattern));
+  if (isIn(by)) return 0;
+  return escalate_seconds !== null && isIn(escalate_to) ? escalate_seconds * 1000 : null;
+}
+
+/** Whether an approval that somebody gave in advance counts. */
+export const countsAtOnce = (votes: Votes | null, by: string, delegator: string): boolean =>
+  votes === null || countsAfter(votes, toPrincipal(by), delegator) === 0;
+
+/** What the parameters of an answer say about votes. */
+export interface Ballot {
+  readonly params: NonNullable<Command["params"]>;
+  /** Bytes that the votes keep besides the messages. */
+  readonly bytes: number;
+}
+
+/** An approval under this setting, by somebody whose approval counts. */
+export function ballotOf(votes: Votes | null, by: string, via: AnswerWay, inputs: Inputs): Ballot {
+  const votes_seen = votesMark(votes);
+  if (votes === null || votes.needed === 1) return { params: { votes_seen }, bytes: 0 };
+  const answers = JSON.stringify(Object.fromEntries(inputs.map(([id, input]) => [id, contentOf(input)])));
+  return {
+    params: {
+      votes_seen,
+      needed: votes.needed,
+      voter: by,
+      via,
+      ballot: bodyHash(JSON.parse(answers)),
+      ballot_answers: answers,
+    },
+    bytes: Buffer.byteLength(answers),
+  };
+}
+
+/** What people must agree on; a text beside a decision is each one's own comment. */
+function contentOf({ decision, text, message, data }: AnswerInput) {
+  const said = decision === undefined ? (text ?? (message && textOf(message))) : undefined;
+  return {
+    ...(decision !== undefined && { decision }),
+    ...(said !== undefined && { text: said }),
+    ...(data !== undefined && { data }),
+  };
+}
+
+interface Approving {
+  readonly open: Question & Pick<Interrupt, "id">;
+  readonly inputs: Inputs;
+  readonly via: AnswerWay;
+  /** Reads the setting from Redis: the script has refused the cached one. */
+  readonly fresh: boolean;
+}
+
+/** Undefined: the answer approves nothing. Throws `forbidden` if the principal's approval does not count. */
+export async function ballotFor(
+  broker: ReadsVotes,
+  principal: Principal,
+  record: StoredDelegation,
+  { open, inputs, via, fresh }: Approving,
+): Promise<Ballot | undefined> {
+  if (!approveSomething(open, inputs)) return undefined;
+  const votes = await votesOf(broker, record.get("target"), fresh);
+  if (votes !== null) await requireCounted(broker, votes, principal, record);
+  return ballotOf(votes, principal.text, via, inputs);
+}
+
+async function requireCounted(
+  { redis, clock }: ReadsVotes,
+  votes: Votes,
+  principal: Principal,
+  record: StoredDelegation,
+): Promise<void> {
+  const after = countsAfter(votes, principal, record.get("delegator"));
+  if (after === 0) return;
+  const from = (record.get("interrupt_raised_at") ?? 0) + (after ?? 0);
+  if (after !== null && from <= (await engineTime(redis, clock))) return;
+  const isOwn =
+    votes.not_by_delegator && personOf(principal) === personOf(toPrincipal(record.get("delegator")));
+  const agent = record.get("target");
+  const text = isOwn
+    ? `Somebody else than the delegator must approve what agent '${agent}' asks.`
+    : after === null
+      ? `The approval of ${principal.text} does not count for agent '${agent}'.`
+      : `The approval of ${principal.text} counts for agent '${agent}' from ${toInstant(from)} on.`;
+  throw new ErrandError("forbidden", text, {
+    delegation_id: record.id,
+    delegation_valid: true,
+    recovery: "Deny it, or leave it to those whose approvals count: the agent's setting `votes`.",
+  });
+}

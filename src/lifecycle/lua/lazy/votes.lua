@@ -1,0 +1,73 @@
+-- Approvals of the open question by one person after another, where the agent's `votes` need several. All are for the same
+-- answer, the ballot; another one voids them. Of a question with one of two:
+--   record.votes_needed = 2   record.ballot_hash = 'h1'
+--   record.votes = '[{"by":"approver:ana","via":"rest","at":"2026-09-21T…Z"}]'
+
+-- caller:ana and approver:ana are one person.
+function person_of(principal) return string.match(principal, ':(.+)$') or principal end
+
+-- The votes so far for the answer of the command.
+function votes_for_this()
+  if record.interrupt_id ~= cmd.interrupt_id or record.ballot_hash ~= cmd.ballot then return {} end
+  return cjson.decode(record.votes)
+end
+
+function has_voted(votes)
+  for _, vote in ipairs(votes) do
+    if person_of(vote.by) == person_of(cmd.voter) then return true end
+  end
+  return false
+end
+
+-- Whether more are needed than there are with this one.
+function lacks_votes()
+  local votes = votes_for_this()
+  return #votes + (has_voted(votes) and 0 or 1) < cmd.needed
+end
+
+function votes_with_this()
+  local votes = votes_for_this()
+  if not has_voted(votes) then votes[#votes + 1] = { by = cmd.voter, via = cmd.via, at = iso(now) } end
+  return votes
+end
+
+-- Refuses an approval if the agent's settings are others than the gateway knows, and recognizes a repeated vote.
+function guard_votes()
+  if (settings('votes', 'ageing_ms').votes or 0) ~= cmd.votes_seen then return { kind = 'votes_changed' } end
+  if move == 'vote' and has_voted(votes_for_this()) then return { kind = 'duplicate' } end
+end
+
+function store_vote()
+  local votes = votes_with_this()
+  if record.votes and #votes == 1 then
+    local voided = {}
+    for n, vote in ipairs(cjson.decode(record.votes)) do voided[n] = vote.by end
+    show('voided', cjson.encode(voided))
+  end
+  record.votes, record.votes_needed = cjson.encode(votes), cmd.needed
+  if record.ballot_hash ~= cmd.ballot then store('ballot', cmd.ballot_answers) end
+  record.ballot_hash = cmd.ballot
+  show('needed', digits(cmd.needed))
+  show('votes', record.votes)
+  local field = 'voted:' .. cmd.interrupt_id
+  local hashes = redis.call('HGET', key, field) or ''
+  for _, hash in pairs({ cmd.answer_hash or false, cmd.answer_key or false }) do
+    if hash then hashes = hashes .. hash .. '\n' end
+  end
+  redis.call('HSET', key, field, hashes)
+  if cmd.rules then count_rules() end
+end
+
+-- Whether this answer to a question that is closed was a vote on it.
+function was_vote()
+  local hashes = '\n' .. (redis.call('HGET', key, 'voted:' .. cmd.interrupt_id) or '')
+  for _, hash in pairs({ cmd.answer_hash or false, cmd.answer_key or false }) do
+    if hash and string.find(hashes, '\n' .. hash .. '\n', 1, true) then return true end
+  end
+  return false
+end
+
+function drop_votes()
+  if record.ballot_hash then store('ballot', '') end
+  record.votes_needed, record.votes, record.ballot_hash = nil, nil, nil
+end

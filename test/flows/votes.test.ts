@@ -1,0 +1,244 @@
+/** Approvals of several people: who counts, what voids them, what ends the question, and that each counts once. */
+import { expect, test } from "vitest";
+import { as, client, startBroker, type TestOptions } from "../support/broker.ts";
+import { checkHistory } from "../support/history.ts";
+import { passes } from "../support/outage.ts";
+
+const deploy = (more: Record<string, unknown> = {}) => ({
+  kind: "input",
+  text: "May I deploy?",
+  action: { name: "deploy", arguments: { version: "1.2", to: "prod" } },
+  edit: true,
+  ...more,
+});
+
+async function setup(votes: Record<string, unknown> | null, options: TestOptions = {}) {
+  const broker = await startBroker(options);
+  const api = client(broker.url);
+  await api.agent("scout", { votes });
+  const scout = await as(broker.url, "agent:scout");
+  const alice = await as(broker.url, "caller:alice");
+  const [ann, bob, cyd] = [
+    await as(broker.url, "approver:ann"),
+    await as(broker.url, "approver:bob"),
+    await as(broker.url, "approver:cyd"),
+  ];
+  const ask = async (question = deploy(), by = alice, more: Record<string, unknown> = {}) => {
+    const { id } = (await by.delegate("scout", more)).body;
+    const [lease] = (await scout.lease("scout")).body.leases;
+    const asked = await scout.interrupt(lease.lease_id, question);
+    expect(asked.status).toBe(200);
+    return {
+      id: String(id),
+      lease_id: String(lease.lease_id),
+      interrupt_id: String(asked.body.interrupt_id),
+    };
+  };
+  const events = async (id: string) => {
+    const { events: all } = (await api.events(id)).body;
+    checkHistory(all, "live");
+    return all;
+  };
+  const votesOf = async (id: string) => (await api.get(id)).body.interrupt?.votes;
+  return { ...broker, api, scout, alice, ann, bob, cyd, ask, events, votesOf };
+}
+
+const APPROVE = { decision: "approve" };
+
+test("two of three approve: the first approval is a vote, the second answers, and everything says who", async () => {
+  const { api, scout, ann, bob, ask, events, votesOf } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  expect(await votesOf(id)).toEqual({ needed: 2, given: [] });
+  const first = await ann.answer(id, interrupt_id, { ...APPROVE, text: "fine by me" });
+  expect(first.status).toBe(200);
+  expect(first.body).toMatchObject({
+    state: "input_required",
+    interrupt: {
+      id: interrupt_id,
+      votes: { needed: 2, given: [{ by: "approver:ann", via: "rest" }] },
+    },
+  });
+  // A repeat, and the same person again, change nothing.
+  const before = first.body.version;
+  expect((await ann.answer(id, interrupt_id, { ...APPROVE, text: "fine by me" })).body.version).toBe(before);
+  expect((await ann.answer(id, interrupt_id, { ...APPROVE, text: "again" })).body.version).toBe(before);
+  const second = await bob.answer(id, interrupt_id, { ...APPROVE, text: "ship it" });
+  expect(second.body).toMatchObject({ state: "submitted", interrupt: null });
+  const [lease] = (await scout.lease("scout")).body.leases;
+  expect(lease.delegation.history.slice(1)).toMatchObject([
+    { metadata: { by: "approver:ann", decision: "approve", vote: true }, parts: [{ text: "fine by me" }] },
+    { metadata: { by: "approver:bob", decision: "approve", vote: true }, parts: [{ text: "ship it" }] },
+  ]);
+  const told = (await events(id)).filter(({ status }: { status?: string }) =>
+    ["interrupted", "voted", "answered"].includes(status ?? ""),
+  );
+  expect(told).toMatchObject([
+    { status: "interrupted", interrupt: { id: interrupt_id } },
+    {
+      ...{ status: "voted", state: "input_required", interrupt_id, by: "approver:ann", via: "rest" },
+      ...{ decision: "approve", answer_preview: "fine by me", needed: 2 },
+      votes: [{ by: "approver:ann", via: "rest" }],
+    },
+    {
+      ...{ status: "answered", by: "approver:bob", decision: "approve" },
+      votes: [{ by: "approver:ann" }, { by: "approver:bob" }],
+    },
+  ]);
+  // A repeat of the first vote is one still.
+  expect((await ann.answer(id, interrupt_id, { ...APPROVE, text: "fine by me" })).status).toBe(200);
+  expect((await ann.answer(id, interrupt_id, { ...APPROVE, text: "other" })).body.code).toBe(
+    "interrupt_not_open",
+  );
+  const [settled] = (await api.call("GET", "/v1/answers")).body.answers;
+  expect(settled).toMatchObject({ by: "approver:bob", outcome: "answered" });
+});
+
+test("an edit voids the votes before it, and who agrees with it sends the same", async () => {
+  const { ann, bob, cyd, ask, events, votesOf } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  const edited = { ...APPROVE, data: { version: "1.2", to: "staging" } };
+  await ann.answer(id, interrupt_id, APPROVE);
+  await bob.answer(id, interrupt_id, edited);
+  const votes = await votesOf(id);
+  expect(votes).toMatchObject({ needed: 2, given: [{ by: "approver:bob" }] });
+  expect(Object.values(votes.answers)).toEqual([edited]);
+  // Ann's vote for the original does not count with cyd's for the edit.
+  const last = await cyd.answer(id, interrupt_id, edited);
+  expect(last.body.state).toBe("submitted");
+  const all = await events(id);
+  const [, voided] = all.filter(({ status }: { status?: string }) => status === "voted");
+  expect(voided).toMatchObject({
+    by: "approver:bob",
+    voided: ["approver:ann"],
+    votes: [{ by: "approver:bob" }],
+  });
+  expect(Object.values(voided.changes)).toMatchObject([{ total: 1 }]);
+});
+
+test("one denial ends it, also the delegator's own", async () => {
+  const { alice, ann, ask } = await setup({ needed: 3, not_by_delegator: true });
+  const { id, interrupt_id } = await ask();
+  await ann.answer(id, interrupt_id, APPROVE);
+  const denied = await alice.answer(id, interrupt_id, { decision: "deny" });
+  expect(denied.body).toMatchObject({ state: "submitted", interrupt: null });
+});
+
+test("only approvals of others than the delegator count, and of those who are named; a name is one person", async () => {
+  const { url, alice, ann, bob, ask, votesOf } = await setup({
+    needed: 2,
+    not_by_delegator: true,
+    by: ["approver:ann", "approver:alice", "caller:ann", "caller:alice", "operator"],
+  });
+  const { id, interrupt_id } = await ask();
+  const own = await alice.answer(id, interrupt_id, APPROVE);
+  expect([own.status, own.body.code]).toEqual([403, "forbidden"]);
+  expect(own.body.detail).toContain("Somebody else than the delegator");
+  const other = await (await as(url, "approver:alice")).answer(id, interrupt_id, APPROVE);
+  expect(other.body.code).toBe("forbidden");
+  const foreign = await bob.answer(id, interrupt_id, APPROVE);
+  expect(foreign.body.detail).toContain("The approval of approver:bob does not count");
+  expect(await votesOf(id)).toEqual({ needed: 2, given: [] });
+  expect((await ann.answer(id, interrupt_id, APPROVE)).status).toBe(200);
+  expect((await client(url).answer(id, interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("who delegates and approves under one name counts once", async () => {
+  const { url, ask, ann, bob } = await setup({ needed: 2 });
+  const caller = await as(url, "caller:ann");
+  const { id, interrupt_id } = await ask(deploy(), caller);
+  await caller.answer(id, interrupt_id, APPROVE);
+  expect((await ann.answer(id, interrupt_id, APPROVE)).body.state).toBe("input_required");
+  expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("texts, credentials and questions without a choice need one answer", async () => {
+  const { alice, ask } = await setup({ needed: 2, not_by_delegator: true });
+  const text = await ask({ kind: "input", text: "Which branch?" } as never);
+  expect((await alice.answer(text.id, text.interrupt_id, { text: "main" })).body.state).toBe("submitted");
+});
+
+test("a plain question that is approved needs as many as an action", async () => {
+  const { ann, bob, ask } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask({ kind: "input", text: "Shall I go on?" } as never);
+  expect((await ann.answer(id, interrupt_id, APPROVE)).body.state).toBe("input_required");
+  expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("after some time, those to whom it is escalated count, too", async () => {
+  const votes = { by: ["approver:ann"], escalate_seconds: 600, escalate_to: ["approver:bob"] };
+  const { bob, cyd, ask, ...broker } = await setup(votes);
+  const { id, interrupt_id } = await ask();
+  const early = await bob.answer(id, interrupt_id, APPROVE);
+  expect(early.body.detail).toMatch(/The approval of approver:bob counts for agent 'scout' from \d{4}-/);
+  await passes(broker, 601);
+  expect((await cyd.answer(id, interrupt_id, APPROVE)).body.code).toBe("forbidden");
+  expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("the settings hold from the next approval on, and only the operator changes them", async () => {
+  const { api, scout, ann, bob, ask } = await setup(null);
+  const { id, interrupt_id } = await ask();
+  await api.call("PATCH", "/v1/agents/scout", { votes: { needed: 2 } });
+  expect((await ann.answer(id, interrupt_id, APPROVE)).body.state).toBe("input_required");
+  const refused = await scout.call("PATCH", "/v1/agents/scout", { votes: null });
+  expect([refused.status, refused.body.detail]).toEqual([
+    403,
+    "Only the operator may change who approves for agent 'scout'.",
+  ]);
+  expect((await scout.call("PUT", "/v1/agents/scout", { description: "d" })).body.votes).toMatchObject({
+    needed: 2,
+  });
+  await api.call("PATCH", "/v1/agents/scout", { votes: null });
+  expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("rules count once for each creator, and never for a delegator who does not", async () => {
+  const { api, scout, alice, ann, bob, ask, events, votesOf } = await setup({
+    needed: 2,
+    not_by_delegator: true,
+  });
+  const rule = async (who: typeof ann) => {
+    const body = { agent: "scout", action: "deploy", decision: "approve", only_these_arguments: false };
+    const made = await who.call("POST", "/v1/rules", body);
+    expect(made.status).toBe(201);
+    return String(made.body.id);
+  };
+  await rule(alice);
+  const ruleOfAnn = await rule(ann);
+  await rule(ann);
+  const first = await ask();
+  expect((await votesOf(first.id)).given).toMatchObject([{ by: "approver:ann", via: "rule" }]);
+  expect((await ann.answer(first.id, first.interrupt_id, APPROVE)).body.state).toBe("input_required");
+  expect((await bob.answer(first.id, first.interrupt_id, APPROVE)).body.state).toBe("submitted");
+  const [lease] = (await scout.lease("scout")).body.leases;
+  await scout.reply(lease.lease_id);
+  // With those of two people, it is answered at once.
+  const ruleOfBob = await rule(bob);
+  const second = await ask();
+  expect((await api.get(second.id)).body).toMatchObject({ state: "submitted", interrupt: null });
+  const all = await events(second.id);
+  expect(all.find(({ status }: { status?: string }) => status === "answered")).toMatchObject({
+    votes: [{ by: expect.stringContaining("approver:") }, { by: expect.stringContaining("approver:") }],
+  });
+  const uses = async (id: string) => (await api.call("GET", `/v1/rules/${id}`)).body.uses;
+  expect(await uses(ruleOfBob)).toBe(1);
+  expect(await uses(ruleOfAnn)).toBeLessThanOrEqual(2);
+});
+
+test("what the delegator approved with the task is one vote, if it counts", async () => {
+  const { bob, ask, votesOf } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask(deploy(), undefined, { auto_approve: true });
+  expect((await votesOf(id)).given).toMatchObject([{ by: "caller:alice", via: "auto" }]);
+  expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("a held question stays held while people vote, and its holder goes on with the last one", async () => {
+  const { scout, ann, bob, ask } = await setup({ needed: 2 });
+  const { id, interrupt_id, lease_id } = await ask(deploy({ hold: true }));
+  expect((await ann.answer(id, interrupt_id, APPROVE)).body).toMatchObject({
+    state: "input_required",
+    lease: { worker_id: expect.any(String) },
+  });
+  expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("working");
+  expect((await scout.reply(lease_id)).status).toBe(200);
+});
