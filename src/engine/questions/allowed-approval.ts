@@ -1,8 +1,22 @@
-/** Whether an agent's settings allow what its delegators approved in advance. */
+/** Whether an agent's settings allow what was approved in advance, and whose approvals count. */
+import type { Votes } from "../../schema/votes.ts";
 import type { Broker } from "../broker.ts";
 
-/** Not from the cache: a person must be asked as soon as the agent's owner says so. */
-export async function allowsApprovalInAdvance({ agents }: Pick<Broker, "agents">, agent: string) {
-  const found = await agents.read(agent);
-  return found !== null && found.spec.approvals !== "person";
+export interface ApprovalTerms {
+  readonly isAllowed: boolean;
+  readonly votes: Votes | null;
 }
+
+/** Not from the cache: a person must be asked as soon as the agent's owner says so. */
+export async function approvalTerms(
+  { agents }: Pick<Broker, "agents">,
+  agent: string,
+): Promise<ApprovalTerms> {
+  const spec = (await agents.read(agent))?.spec;
+  return { isAllowed: spec !== undefined && spec.approvals !== "person", votes: spec?.votes ?? null };
+}
+
+export const allowsApprovalInAdvance = async (
+  broker: Pick<Broker, "agents">,
+  agent: string,
+): Promise<boolean> => (await approvalTerms(broker, agent)).isAllowed;

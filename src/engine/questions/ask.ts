@@ -26,7 +26,7 @@ import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { asHolder } from "../leases/as-holder.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
-import { allowsApprovalInAdvance } from "./allowed-approval.ts";
+import { approvalTerms } from "./allowed-approval.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
 import { APPROVAL, autoApproveOf, isApprovedInAdvance, isApproveOrDeny } from "./approved-in-advance.ts";
 import type { Audits } from "./audit-decisions.ts";
@@ -154,7 +154,10 @@ export async function askMove(
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
   const idForPerson = personalId ?? plainId;
-  let votes = await votesOf(broker, before?.get("target") ?? "");
+  // People only see how many approvals are needed: the cached setting will do.
+  const votes_needed = asksForApproval(asked)
+    ? (await votesOf(broker, before?.get("target") ?? ""))?.needed
+    : undefined;
   const commandFor = (interrupt_id: string, params: Command["params"]): Command => ({
     move: question.hold ? "hold" : "interrupt",
     id,
@@ -165,7 +168,7 @@ export async function askMove(
       interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
       sticky_ms: question.sticky_ms || undefined,
-      votes_needed: asksForApproval(asked) ? votes?.needed : undefined,
+      votes_needed,
       reply_hash,
       ...params,
     },
@@ -183,11 +186,12 @@ export async function askMove(
   if (before?.get("interrupt")?.startsWith(JSON.stringify({ id: idForPerson }).slice(0, -1)))
     return { interrupt_id: idForPerson, ...(await broker.writer.move(commandFor(idForPerson, {}))) };
   for (let round = 1; ; round += 1) {
-    const standing = before ? await standingAnswers(broker, before, asked, plainId, votes) : NO_STANDING;
+    const standing = before ? await standingAnswers(broker, before, asked, plainId) : NO_STANDING;
     // Read once: the id and the approval must not depend on two states of the setting.
-    const isAllowed =
-      standing.isAllowed ??
-      (hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.get("target") ?? "")));
+    const terms =
+      standing.terms ??
+      (hasAutoApprove ? await approvalTerms(broker, before?.get("target") ?? "") : undefined);
+    const { isAllowed = false, votes = null } = terms ?? {};
     const setting = before && isAllowed && standing.allowsOthers ? autoApproveOf(before) : null;
     const isApproved =
       setting !== null &&
@@ -226,7 +230,6 @@ export async function askMove(
     const both = await broker.writer.moveBoth({ ...asking, event: { auto: "true" } }, answering);
     if (both === null) return askPerson();
     const { first, second } = both;
-    if (first.outcome.kind === "votes_changed") votes = await votesOf(broker, before.get("target"), true);
     if (first.outcome.kind === "rules_changed" || first.outcome.kind === "votes_changed") continue;
     const { kind: result } = first.outcome;
     // If the answer failed, now or at an earlier request, nobody was notified. A person's answer would be the same move.

@@ -11,7 +11,7 @@ import { toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { chooseRules, isAboutActions, type Ruled } from "../rules/choose.ts";
 import type { StoredRule } from "../rules/stored-rule.ts";
-import { allowsApprovalInAdvance } from "./allowed-approval.ts";
+import { type ApprovalTerms, approvalTerms } from "./allowed-approval.ts";
 import type { Author } from "./answer.ts";
 import { type Audits, auditDecisions } from "./audit-decisions.ts";
 import { hash } from "./hash.ts";
@@ -32,8 +32,8 @@ interface Standing {
   readonly others: readonly Given[];
   /** Whether the question may be approved in advance otherwise: no rule denies it, or might. */
   readonly allowsOthers: boolean;
-  /** Whether the agent takes approvals in advance; undefined: not read. */
-  readonly isAllowed?: boolean;
+  /** What the agent says about approvals in advance; undefined: not read. */
+  readonly terms?: ApprovalTerms;
   /** The ids under which rules may have answered the same question before. */
   readonly earlierIds: readonly string[];
   /** The versions of the rules that were read; undefined: there are none. */
@@ -48,13 +48,13 @@ export async function standingAnswers(
   record: StoredDelegation,
   asked: Pick<Interrupt, "kind" | "requests">,
   plainId: string,
-  votes: Votes | null,
 ): Promise<Standing> {
   if (!isAboutActions(asked)) return NO_STANDING;
   const { now, rules, seen, any } = await broker.rules.for(record.get("target"), record.get("delegator"));
   if (!any) return NO_STANDING;
-  const isAllowed = await allowsApprovalInAdvance(broker, record.get("target"));
-  if (!isAllowed) return { ...NO_STANDING, isAllowed };
+  const terms = await approvalTerms(broker, record.get("target"));
+  const { isAllowed, votes } = terms;
+  if (!isAllowed) return { ...NO_STANDING, terms };
   const valid = (await withValidTokens(broker, rules, asked)).filter(
     ({ doc }) => doc.decision === "deny" || countsAtOnce(votes, doc.by, record.get("delegator")),
   );
@@ -68,7 +68,7 @@ export async function standingAnswers(
         : null,
     others: choice.kind === "ruled" && !denies ? othersOf(valid, asked, now, choice.answers, votes) : [],
     allowsOthers: !denies,
-    isAllowed,
+    terms,
     // What was approved before is asked again where it would be denied now.
     earlierIds: denies ? [deniedId] : [deniedId, allowedId],
     rules_seen: seen,

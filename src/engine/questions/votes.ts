@@ -131,20 +131,24 @@ export async function ballotFor(
 ): Promise<Ballot | undefined> {
   if (!approveSomething(open, inputs)) return undefined;
   const votes = await votesOf(broker, record.get("target"), fresh);
-  if (votes !== null) await requireCounted(broker, votes, principal, record);
+  const refusal = votes && (await refusalOf(broker, votes, principal, record));
+  // The cache may be behind.
+  if (refusal && !fresh) return ballotFor(broker, principal, record, { open, inputs, via, fresh: true });
+  if (refusal) throw refusal;
   return ballotOf(votes, principal.text, via, inputs);
 }
 
-async function requireCounted(
+/** Null: the approval counts. */
+async function refusalOf(
   { redis, clock }: ReadsVotes,
   votes: Votes,
   principal: Principal,
   record: StoredDelegation,
-): Promise<void> {
+): Promise<ErrandError | null> {
   const after = countsAfter(votes, principal, record.get("delegator"));
-  if (after === 0) return;
+  if (after === 0) return null;
   const from = (record.get("interrupt_raised_at") ?? 0) + (after ?? 0);
-  if (after !== null && from <= (await engineTime(redis, clock))) return;
+  if (after !== null && from <= (await engineTime(redis, clock))) return null;
   const isOwn =
     votes.not_by_delegator && personOf(principal) === personOf(toPrincipal(record.get("delegator")));
   const agent = record.get("target");
@@ -153,7 +157,7 @@ async function requireCounted(
     : after === null
       ? `The approval of ${principal.text} does not count for agent '${agent}'.`
       : `The approval of ${principal.text} counts for agent '${agent}' from ${toInstant(from)} on.`;
-  throw new ErrandError("forbidden", text, {
+  return new ErrandError("forbidden", text, {
     delegation_id: record.id,
     delegation_valid: true,
     recovery: "Deny it, or leave it to those whose approvals count: the agent's setting `votes`.",

@@ -49,22 +49,17 @@ function store_vote()
   record.ballot_hash = cmd.ballot
   show('needed', digits(cmd.needed))
   show('votes', record.votes)
-  local field = 'voted:' .. cmd.interrupt_id
-  local hashes = redis.call('HGET', key, field) or ''
-  for _, hash in pairs({ cmd.answer_hash or false, cmd.answer_key or false }) do
-    if hash then hashes = hashes .. hash .. '\n' end
+  if cmd.answer_hash then
+    local field = 'voted:' .. cmd.interrupt_id
+    redis.call('HSET', key, field, (redis.call('HGET', key, field) or '') .. cmd.answer_hash .. '\n')
   end
-  redis.call('HSET', key, field, hashes)
   if cmd.rules then count_rules() end
 end
 
 -- Whether this answer to a question that is closed was a vote on it.
 function was_vote()
-  local hashes = '\n' .. (redis.call('HGET', key, 'voted:' .. cmd.interrupt_id) or '')
-  for _, hash in pairs({ cmd.answer_hash or false, cmd.answer_key or false }) do
-    if hash and string.find(hashes, '\n' .. hash .. '\n', 1, true) then return true end
-  end
-  return false
+  local hashes = redis.call('HGET', key, 'voted:' .. cmd.interrupt_id)
+  return hashes and cmd.answer_hash and string.find('\n' .. hashes, '\n' .. cmd.answer_hash .. '\n', 1, true)
 end
 
 function drop_votes()
