@@ -9,6 +9,7 @@ import { answerByPrompt } from "./input/prompt.ts";
 import { note, oneLine, write } from "./show/output.ts";
 import { howToAnswer, whyClosed } from "./show/questions.ts";
 import { localTime } from "./show/time.ts";
+import { sentText, votesLine, wasVote } from "./show/votes.ts";
 
 interface Question {
   readonly host: CliHost;
@@ -25,25 +26,32 @@ interface Question {
   readonly isAfterClosed: boolean;
 }
 
-/** Resolves when the question is no longer open: `answered` if it was answered here, else `closed`. */
-export async function answerInPlace(question: Question): Promise<"answered" | "closed"> {
+/**
+ * Resolves when the question was answered here, or is no longer open. `voted`: others must approve it, too, so that it
+ * stays open.
+ */
+export async function answerInPlace(question: Question): Promise<"answered" | "voted" | "closed"> {
   const { host, delegator, delegation, interrupt, closed, leftOpen, isAfterClosed } = question;
   const { id, target } = delegation;
   const until = localTime(interrupt.expires_at);
   const signal = AbortSignal.any([question.signal, closed]);
   try {
     if (isAfterClosed) await enterPressed(host, signal, leftOpen);
+    const votes = votesLine(interrupt);
+    const more = votes === undefined ? "" : `, ${votes}`;
     await write(
       host.stderr,
-      `${oneLine(target)} asks, open until ${until} (an empty line leaves it open):\n`,
+      `${oneLine(target)} asks, open until ${until}${more} (an empty line leaves it open):\n`,
     );
-    await answerByPrompt(
+    const answered = await answerByPrompt(
       host,
       interrupt,
       (answer) => delegator.answer(id, interrupt.id, answer, { signal: question.signal }),
       { signal, leftOpen },
     );
-    return "answered";
+    if (!wasVote(answered, interrupt.id)) return "answered";
+    await note(host, `${sentText("answered", answered, interrupt.id)}.`);
+    return "voted";
   } catch (error) {
     if (error instanceof Interrupted) {
       await write(host.stderr, "\n");
@@ -52,10 +60,12 @@ export async function answerInPlace(question: Question): Promise<"answered" | "c
     }
     if (!closed.aborted && !isClosed(error)) throw error;
     await write(host.stderr, "\n");
-    const why = await delegator.get(id, { signal: question.signal }).then(
-      (now) => whyClosed(now, interrupt),
-      () => "answered by somebody else, or expired",
-    );
+    const now = await delegator.get(id, { signal: question.signal }).catch(() => undefined);
+    if (now?.interrupt?.id === interrupt.id) {
+      await note(host, `the question has other approvals now: ${votesLine(now.interrupt) ?? "none"}.`);
+      return "closed";
+    }
+    const why = now ? whyClosed(now, interrupt) : "answered by somebody else, or expired";
     await note(host, `the question is not open any more: ${why}.`);
     return "closed";
   }

@@ -2,11 +2,13 @@
  * Waits for a delegation's end, with a status line on the terminal. A question is answered there, too; without a
  * terminal it ends the wait.
  */
+import { Admin } from "../client/admin.ts";
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
+import { hasVoted } from "../schema/vote-text.ts";
 import { sleep } from "../util/timing.ts";
 import { answerInPlace } from "./answer-in-place.ts";
 import { CliError, cliError, endError, Interrupted } from "./failure.ts";
@@ -36,6 +38,8 @@ export interface Wait {
 
 /** How long to wait for the last events once the delegation has ended. */
 const EVENTS_MS = 5000;
+/** How often a question that waits for the approvals of others is read again, should no event come. */
+const OTHERS_MS = 10_000;
 
 /** Returns the finished delegation. Throws at the timeout, at Ctrl-C, and at a question that is not answered here. */
 export async function waitFor(options: Wait): Promise<Delegation> {
@@ -53,6 +57,14 @@ export async function waitFor(options: Wait): Promise<Delegation> {
     },
   });
   const asked = new OpenQuestion();
+  const endsAt = performance.now() + (timeoutSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+  let principal: string | undefined;
+  /** Whether this person has approved the question, so that it waits for others. */
+  const isOwnVoteGiven = async (interrupt: Interrupt, signal: AbortSignal) => {
+    if (!interrupt.votes?.given.length) return false;
+    principal ??= (await new Admin(connection).status({ signal })).principal;
+    return hasVoted(interrupt, principal);
+  };
   try {
     return await interruptible(async (signal) => {
       if (line) void line.follow(id, background.signal, (event) => asked.see(event));
@@ -74,8 +86,13 @@ export async function waitFor(options: Wait): Promise<Delegation> {
         }
         const leftOpen = () => asks(delegation, interrupt);
         if (!mayAsk) throw leftOpen();
-        line?.pause();
         const closed = asked.open(delegation);
+        if (await isOwnVoteGiven(interrupt, signal)) {
+          if (performance.now() >= endsAt) throw leftOpen();
+          await changed(closed, signal);
+          continue;
+        }
+        line?.pause();
         const { isAfterClosed } = asked;
         const question = { host, delegator, delegation, interrupt, signal, closed, leftOpen, isAfterClosed };
         asked.close(await answerInPlace(question));
@@ -94,7 +111,7 @@ export async function waitFor(options: Wait): Promise<Delegation> {
   }
 }
 
-/** Aborts the prompt for a question when an event shows that somebody else has answered it. */
+/** Aborts the prompt for a question when an event shows that somebody else has answered it, or approves it, too. */
 class OpenQuestion {
   #closed: AbortController | undefined;
   #version = 0;
@@ -111,15 +128,21 @@ class OpenQuestion {
     return this.#closed.signal;
   }
 
-  close(end: "answered" | "closed"): void {
+  close(end: "answered" | "voted" | "closed"): void {
     this.#closed = undefined;
     this.isAfterClosed = end === "closed";
   }
 
   see(event: StreamEvent): void {
     if (event.type === "RESET" || event.type === "DELEGATION_SNAPSHOT") return;
-    if (event.seq > this.#version && !event.state.endsWith("_required")) this.#closed?.abort();
+    const isOther = !event.state.endsWith("_required") || event.status === "voted";
+    if (event.seq > this.#version && isOther) this.#closed?.abort();
   }
+}
+
+/** Resolves when an event shows a change of the question, or after a while, because events may be lost. */
+async function changed(closed: AbortSignal, signal: AbortSignal): Promise<void> {
+  await sleep(OTHERS_MS, AbortSignal.any([closed, signal])).catch(() => signal.throwIfAborted());
 }
 
 /** Adds the delegation's id to the error that ended the wait and, if the delegation continues, how to wait again. */

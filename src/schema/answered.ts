@@ -13,6 +13,7 @@ import {
   instantSchema,
   principalSchema,
 } from "./values.ts";
+import { voteSchema } from "./votes.ts";
 
 /**
  * The way of an answer, as far as the broker knows it for sure: the API; `console`: the HTTP API with the session of a
@@ -85,6 +86,8 @@ export const settledQuestionSchema = z.strictObject({
   by: principalSchema.nullable(),
   /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto` or `rule`, or one of a later version; null if it expired. */
   via: z.string().nullable(),
+  /** Everybody who approved it, the last of them last, if the agent needs the approvals of several people. */
+  votes: z.array(voteSchema).optional(),
   /** What it asked, and the answers. */
   requests: z.array(settledRequestSchema),
   /** Of a question that expired: who was notified of it, and how, newest first. Absent: it was answered. */
@@ -98,7 +101,7 @@ export const answersFilterSchema = z.strictObject({
   target: agentNameSchema.optional(),
   /** The principal that delegated. */
   delegator: principalSchema.optional(),
-  /** Who answered. */
+  /** Who answered, or was one of several who approved. */
   by: principalSchema.optional(),
   /** Of at least one of its requests. */
   decision: decisionSchema.optional(),

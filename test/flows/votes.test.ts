@@ -90,7 +90,13 @@ test("two of three approve: the first approval is a vote, the second answers, an
     "interrupt_not_open",
   );
   const [settled] = (await api.call("GET", "/v1/answers")).body.answers;
-  expect(settled).toMatchObject({ by: "approver:bob", outcome: "answered" });
+  expect(settled).toMatchObject({
+    ...{ by: "approver:bob", outcome: "answered" },
+    votes: [{ by: "approver:ann", via: "rest" }, { by: "approver:bob" }],
+  });
+  // Also among the answers of who was not the last one.
+  const ofAnn = (await api.call("GET", "/v1/answers?by=approver:ann")).body.answers;
+  expect(ofAnn).toEqual([settled]);
 });
 
 test("an edit voids the votes before it, and who agrees with it sends the same", async () => {

@@ -3,14 +3,17 @@
  * the outcome of each. An answer to a question that changed meanwhile is refused. A failure leaves earlier answers in
  * place.
  */
+import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
 import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import { hasVoted } from "../../schema/vote-text.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
 import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { type AsVoted, voidsOthers, votedAnswer, wouldVoid } from "../input/as-voted.ts";
 import { LineReader } from "../input/line-reader.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { QUESTION_STATES } from "../rights.ts";
@@ -18,13 +21,14 @@ import { note, oneLine, painter, print, printError, printJson, write } from "../
 import { isYesOrNo, requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { wrapText } from "../show/text.ts";
+import { sentText, votesLine } from "../show/votes.ts";
 import { interruptible } from "../signals.ts";
 import { concernsOne, throwIfUnknown } from "./each-id.ts";
 
 /** The past tense of each decision. */
 export const PAST = { approve: "approved", deny: "denied" } as const;
 
-export interface DecideOptions extends GlobalOptions {
+export interface DecideOptions extends GlobalOptions, AsVoted {
   readonly text?: string;
   readonly data?: unknown;
   readonly interrupt?: string;
@@ -64,7 +68,7 @@ class Report {
     const { id } = delegation;
     this.reported.add(id);
     if (this.#json) await printJson(this.#host, { id, outcome: "sent", delegation });
-    else await print(this.#host, `${PAST[decision]} ${id}`);
+    else await print(this.#host, sentText(PAST[decision], delegation));
   }
 
   async failed(id: string, outcome: Outcome, error: ErrandApiError): Promise<void> {
@@ -95,7 +99,7 @@ export async function decideMany(
   await interruptible(async (signal) => {
     try {
       const { asked, skipped } = all
-        ? await allQuestions(new Pages(connection), decision, options, signal)
+        ? await allQuestions(new Pages(connection), new Admin(connection), decision, options, signal)
         : {
             asked: await questionsOf(delegator, decision, ids, { ...options, unknownIds }, report, signal),
             skipped: 0,
@@ -127,7 +131,7 @@ async function questionsOf(
   delegator: Delegator,
   decision: Decision,
   ids: readonly string[],
-  { data, unknownIds }: DecideOptions & Pick<Cli, "unknownIds">,
+  { unknownIds, ...options }: DecideOptions & Pick<Cli, "unknownIds">,
   report: Report,
   signal: AbortSignal,
 ): Promise<OpenQuestion[]> {
@@ -136,7 +140,9 @@ async function questionsOf(
     try {
       throwIfUnknown(unknownIds, id);
       const delegation = await delegator.get(id, { signal });
-      found.push(openQuestion(delegation, questionFor(decision, delegation, data !== undefined)));
+      const interrupt = questionFor(decision, delegation, options.data !== undefined);
+      if (voidsOthers(decision, interrupt, options)) throw wouldVoid(delegation, interrupt);
+      found.push(openQuestion(delegation, interrupt));
     } catch (error) {
       if (!concernsOne(error)) throw error;
       await report.failed(id, "not_sent", nameDelegation(error, id));
@@ -148,10 +154,13 @@ async function questionsOf(
 /** All open questions that name the decision as an answer, oldest first, and how many others are open. */
 async function allQuestions(
   pages: Pages,
+  admin: Admin,
   decision: Decision,
-  { target, delegator, context: context_id, data }: DecideOptions,
+  options: DecideOptions,
   signal: AbortSignal,
 ): Promise<{ asked: OpenQuestion[]; skipped: number }> {
+  const { target, delegator, context: context_id, data } = options;
+  let principal: string | undefined;
   const found: OpenQuestion[] = [];
   let skipped = 0;
   let cursor: string | null | undefined;
@@ -164,7 +173,13 @@ async function allQuestions(
       const isFitting =
         interrupt.kind === "input" &&
         isYesOrNo(decision, interrupt) &&
-        whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
+        whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined &&
+        !voidsOthers(decision, interrupt, options);
+      if (decision === "approve" && data === undefined && interrupt.votes?.given.length) {
+        principal ??= (await admin.status()).principal;
+        // It waits for others.
+        if (hasVoted(interrupt, principal)) continue;
+      }
       if (isFitting) found.push(openQuestion(delegation, interrupt));
       else skipped += 1;
     }
@@ -184,7 +199,9 @@ async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void
     const question = request ? kind + requestLine(request, true, Number.POSITIVE_INFINITY) : "";
     const about = `${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}`;
     const lines = wrapText(`${id} ${about}`, width - INDENT.length, INDENT);
-    return `${bold(wrapText(question, width))}\n${INDENT}${lines.replace(id, dim(id))}\n`;
+    const votes = votesLine(interrupt);
+    const voted = votes === undefined ? "" : `${INDENT}${wrapText(votes, width - INDENT.length, INDENT)}\n`;
+    return `${bold(wrapText(question, width))}\n${voted}${INDENT}${lines.replace(id, dim(id))}\n`;
   });
   await write(host.stderr, texts.join(""));
 }
@@ -216,7 +233,7 @@ async function send(
   delegator: Delegator,
   decision: Decision,
   asked: readonly OpenQuestion[],
-  { text, data, json }: DecideOptions,
+  { text, data, json, asVoted }: DecideOptions,
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
@@ -224,7 +241,11 @@ async function send(
     const { id } = delegation;
     try {
       const options = { text, data, interruptId: interrupt.id, signal };
-      const answered = await delegator[decision](id, options).catch(explainRefusal(delegator, id));
+      const isVoted = asVoted === true && interrupt.votes?.answers !== undefined;
+      const answered = await (isVoted
+        ? delegator.answer(id, interrupt.id, votedAnswer(interrupt, text), { signal })
+        : delegator[decision](id, options)
+      ).catch(explainRefusal(delegator, id));
       await report.sent(decision, answered);
     } catch (error) {
       if (!(error instanceof ErrandApiError)) throw error;

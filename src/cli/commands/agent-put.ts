@@ -26,6 +26,7 @@ import {
   channelKindSchema,
 } from "../../schema/notice.ts";
 import { type RiskRule, riskRuleSchema, riskSchema } from "../../schema/risk.ts";
+import { votesPatchSchema } from "../../schema/votes.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -33,10 +34,11 @@ import { agentName, separated, wholeBetween } from "../input/arguments.ts";
 import { periodBudget } from "../input/budget.ts";
 import { duration } from "../input/duration.ts";
 import { readCredentials } from "../input/server-credentials.ts";
+import { addVotesOptions, type VotesOptions, votesOf } from "../input/votes-options.ts";
 import { agentDetails } from "../show/agent-details.ts";
 import { print, printJson } from "../show/output.ts";
 
-interface PutOptions extends GlobalOptions {
+interface PutOptions extends GlobalOptions, VotesOptions {
   readonly pushTo?: string;
   readonly pushTokenFile?: string;
   readonly pushCredentialsFile?: string;
@@ -104,7 +106,7 @@ The broker keeps the credentials for the A2A server, sends them only to the orig
 again. They stay until they are replaced or reset, or --push-to names another origin.`;
 
 export function addPut(agent: Command, { host }: Cli): void {
-  agent
+  const command = agent
     .command("put")
     .description("create an agent, or change its settings; omitted settings stay as they are")
     .argument("<name>", "the agent", agentName)
@@ -151,7 +153,8 @@ export function addPut(agent: Command, { host }: Cli): void {
         "--notify-one-tap <what>",
         "what a button in a notification does at once: none (default), deny, or approve and deny (operator only)",
       ).choices(agentNotifySchema.shape.one_tap.unwrap().options),
-    )
+    );
+  addVotesOptions(command)
     .option(
       "--budget-day <amounts>",
       "what it may use in a day (UTC) before new work is refused, for example cost=50USD,tokens=2000000 (operator only)",
@@ -204,6 +207,7 @@ export function addPut(agent: Command, { host }: Cli): void {
         "errand agent put builder --lease 10m --reset accepts_from",
         "errand agent put chat --serial-by context --sticky 5m",
         "errand agent put builder --risk deploy=high 'fs.*=medium'",
+        "errand agent put builder --votes 2 --votes-by 'approver:*' --votes-not-by-delegator",
         "errand agent put builder --weight caller:ci=3",
         "errand agent put builder --notify-contents ntfy,slack --notify-one-tap deny",
         "errand agent put scout --push-to https://a2a.example/agents/scout --push-token-file ./token",
@@ -240,6 +244,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     ...file,
     ...(resets.limits && { limits: { ...resets.limits, ...file.limits } }),
     ...(resets.backoff && { backoff: { ...resets.backoff, ...file.backoff } }),
+    ...(resets.votes && file.votes !== null && { votes: { ...resets.votes, ...file.votes } }),
   };
   const notify = defined({
     contents: options.notifyContents,
@@ -255,6 +260,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     delegator_weights: options.weight && { ...base.delegator_weights, ...options.weight },
     risks: options.risk,
     notify: Object.keys(notify).length > 0 ? { ...base.notify, ...notify } : undefined,
+    votes: votesOf(options, base.votes),
     priority_ageing_seconds: options.priorityAgeing,
     budgets:
       options.budgetDay || options.budgetMonth
@@ -294,6 +300,7 @@ const defined = (members: object): object =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
 const GROUPS = { limits: limitsPatchSchema.shape, backoff: backoffPatchSchema.shape };
+const VOTES = Object.keys(votesPatchSchema.shape);
 const CREDENTIALS = "delivery.credentials";
 
 /** `--reset accepts_from limits.max_working` as a patch. The name of a group resets all its settings. */
@@ -303,6 +310,11 @@ function resetsOf(paths: readonly string[]): AgentPatch {
     if (path === CREDENTIALS && patch.delivery !== null) patch.delivery = { credentials: null };
     if (path === CREDENTIALS) continue;
     const [group = "", member] = path.split(".");
+    if (group === "votes" && member !== undefined && VOTES.includes(member)) {
+      // Without the setting as a whole, its members are gone, too.
+      if (patch.votes !== null) patch.votes = { ...patch.votes, [member]: null };
+      continue;
+    }
     const members = group === "limits" || group === "backoff" ? Object.keys(GROUPS[group]) : undefined;
     const named = member === undefined ? members : [member];
     patch[group] = named

@@ -19,6 +19,7 @@ import { jsonFrom, textFrom } from "../input/task.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
+import { sentText, votesLine } from "../show/votes.ts";
 
 interface AnswerOptions extends GlobalOptions, AttachOptions {
   readonly text?: string;
@@ -40,7 +41,7 @@ message, and data.
 
 The broker refuses an answer that does not fit its question: give one of the options, data that fits the schema, or a
 decision for an action. The prompt then says why, and asks again. With approve, --data replaces the arguments of an
-editable action.`;
+editable action. Where the agent needs the approvals of several people, the question stays open after yours.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program
@@ -80,8 +81,14 @@ export function addAnswer(program: Command, { host }: Cli): void {
         const delegation = await delegator.get(id);
         const { interrupt, target } = delegation;
         if (interrupt === null) throw noOpenQuestion(delegation);
-        if (!options.json)
-          await write(host.stderr, `${target} asks (open until ${localTime(interrupt.expires_at)}):\n`);
+        if (!options.json) {
+          const votes = votesLine(interrupt);
+          const more = votes === undefined ? "" : `, ${votes}`;
+          await write(
+            host.stderr,
+            `${target} asks (open until ${localTime(interrupt.expires_at)}${more}):\n`,
+          );
+        }
         const answering = answerByPrompt(host, interrupt, (answer) =>
           delegator.answer(id, interrupt.id, answer),
         );
@@ -154,7 +161,11 @@ async function answersIn(host: CliHost, path: string): Promise<Answers["answers"
   );
 }
 
-async function report(host: CliHost, { json }: GlobalOptions, answering: ReturnType<Delegator["answer"]>) {
+async function report(
+  host: CliHost,
+  { json, interrupt }: AnswerOptions,
+  answering: ReturnType<Delegator["answer"]>,
+) {
   const delegation = await answering;
-  await (json ? printJson(host, delegation) : print(host, `answered ${delegation.id}`));
+  await (json ? printJson(host, delegation) : print(host, sentText("answered", delegation, interrupt)));
 }

@@ -13,9 +13,11 @@ import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, DELEGATIONS, delegationIds, json, valid } from "../input/arguments.ts";
+import { confirmVoted, voidsOthers, votedAnswer } from "../input/as-voted.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { requestLine } from "../show/questions.ts";
+import { sentText, votersText } from "../show/votes.ts";
 
 const ABOUT = `
 This command answers only questions for which a yes or no is enough. It refuses a question that has several requests,
@@ -24,6 +26,9 @@ offers other options, asks for a credential, or asks for data while --data is no
 With several ids, or with --all, it shows each question and asks for confirmation. Without a terminal, or with --json,
 --yes is required. A refused or unknown id does not stop the others, but makes the exit code nonzero. --all answers
 questions that propose an action or have the decision among their options; it skips all others.
+
+Where the agent needs the approvals of several people, the question stays open after yours. If others have approved it
+with changes, --as-voted approves the same. --all skips those that you have approved.
 
 With --json, it prints one line per delegation: {"id", "outcome": "sent", "delegation"}, or {"id", "outcome", "error"},
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;
@@ -66,7 +71,7 @@ function addDecision(
   data: string,
   lines: readonly string[],
 ): void {
-  program
+  const made = program
     .command(decision)
     .description(description)
     .argument("[ids...]", DELEGATIONS, delegationIds)
@@ -77,7 +82,13 @@ function addDecision(
     .option("--yes", "do not ask for confirmation")
     .option("--text <text>", "a reason or condition for the agent")
     .option("--data <json>", data, json)
-    .option("--interrupt <id>", INTERRUPT)
+    .option("--interrupt <id>", INTERRUPT);
+  if (decision === "approve") {
+    made
+      .option("--as-voted", "what others have approved already, with their changes of the arguments")
+      .option("--as-proposed", "what the agent proposes; voids the approvals of others that changed it");
+  }
+  made
     .addHelpText("after", ABOUT)
     .addHelpText("after", examples(...lines))
     .action(async (ids: readonly string[], _options: unknown, command: Command) => {
@@ -90,7 +101,9 @@ function addDecision(
 }
 
 function check(ids: readonly string[], options: DecideOptions): void {
-  const { text, all, target, delegator, context, interrupt } = options;
+  const { text, all, target, delegator, context, interrupt, asVoted, asProposed, data } = options;
+  if ([asVoted, asProposed, data].filter((one) => one !== undefined).length > 1)
+    throw usageError("give only one of --as-voted, --as-proposed and --data");
   if (text !== undefined && text.trim() === "") throw usageError("the text is empty", "Omit --text.");
   if (all && ids.length > 0) throw usageError("give either ids or --all");
   if (!all && ids.length === 0) throw usageError("no delegation id given", "Pass one or more ids, or --all.");
@@ -105,12 +118,28 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   const read = await delegator.get(id);
   // A named question that is no longer open may have this same answer already; the broker checks that.
   const isOpen = named === undefined || read.interrupt?.id === named;
-  const interruptId = isOpen ? questionFor(decision, read, data !== undefined).id : named;
-  const delegation = await delegator[decision](id, { text, data, interruptId }).catch(
-    explainRefusal(delegator, id),
-  );
+  const { interrupt } = read;
+  const isAsked = interrupt !== null && isOpen;
+  let { asVoted } = options;
+  if (isAsked && voidsOthers(decision, interrupt, options)) {
+    await confirmVoted(host, read, interrupt);
+    asVoted = true;
+  }
+  const interruptId =
+    isAsked && asVoted ? interrupt.id : isOpen ? questionFor(decision, read, data !== undefined).id : named;
+  const delegation = await (isAsked && asVoted
+    ? delegator.answer(id, interrupt.id, votedAnswer(interrupt, text))
+    : delegator[decision](id, { text, data, interruptId })
+  ).catch(explainRefusal(delegator, id));
   if (options.json) return printJson(host, delegation);
-  await print(host, `${PAST[decision]} ${id}`);
+  await print(host, sentText(PAST[decision], delegation, interruptId));
+  const left = delegation.interrupt?.votes?.given ?? [];
+  const voided = (interrupt?.votes?.given ?? []).filter(({ by }) => left.every((vote) => vote.by !== by));
+  if (interrupt && left.length > 0 && voided.length > 0)
+    await note(
+      host,
+      `this voids the earlier approval of ${votersText({ votes: { needed: 1, given: voided } })}.`,
+    );
   const { budget } = delegation;
   if (budget?.limit && decision === "approve" && isBudgetQuestion(interruptId))
     await note(host, `used of the new budget: ${budgetText(budget)}`);

@@ -13,6 +13,7 @@ import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { cutTo } from "../show/text.ts";
 import { ageText, localTime } from "../show/time.ts";
+import { votesLine } from "../show/votes.ts";
 import { MAX_QUESTIONS, type Overview, overviewOf } from "../status/overview.ts";
 
 const ABOUT = `
@@ -92,7 +93,8 @@ async function showQuestions(
   await row("questions", `${open}${open === MAX_QUESTIONS ? " or more" : ""} for you: 'errand inbox'`, paint);
   const short = shortIds(questions.map(({ id }) => id));
   for (const { id, target, interrupt, updated_at } of questions) {
-    const text = interrupt ? questionText(interrupt) : "";
+    const votes = interrupt && votesLine(interrupt);
+    const text = interrupt ? `${votes ? `(${votes}) ` : ""}${questionText(interrupt)}` : "";
     await row("", `${short.get(id) ?? id}  ${target}  ${ageText(updated_at)}  ${text}`);
   }
 }

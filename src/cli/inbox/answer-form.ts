@@ -8,6 +8,7 @@ import { ErrandApiError } from "../../client/errors.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { parseExact } from "../../schema/exact-numbers.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
+import { votedAnswer } from "../input/as-voted.ts";
 import {
   type Body,
   inputsOf,
@@ -23,12 +24,13 @@ import { recoveryFor } from "../recovery.ts";
 import type { Key } from "../screen/keys.ts";
 import { TextField } from "../screen/text-field.ts";
 import { oneLine } from "../show/output.ts";
+import { votedChanges, votersText, votesLine } from "../show/votes.ts";
 
-/** `edit` approves an action with other arguments. */
-export type Mode = "answer" | "approve" | "deny" | "edit";
+/** `edit` approves an action with other arguments; `agree` approves what others have approved. */
+export type Mode = "answer" | "approve" | "deny" | "edit" | "agree";
 
 export class AnswerForm {
-  readonly interrupt: Interrupt;
+  interrupt: Interrupt;
   readonly mode: Mode;
   readonly #fields: ReadonlyMap<Request, TextField>;
   /** The requests that still need an answer, or another one. */
@@ -69,6 +71,13 @@ export class AnswerForm {
     const { request, mode, interrupt } = this;
     if (request === undefined) return "";
     const action = request.action && oneLine(request.action.name, 64);
+    const { votes } = interrupt;
+    const others = votersText({ votes });
+    const changes = votedChanges(interrupt);
+    if (mode === "agree")
+      return `approve the same as ${others}${changes ? ` (${changes})` : ""}? With a comment or without`;
+    if (mode === "approve" && changes !== undefined)
+      return `approve what the agent proposes? This voids the approvals of ${others}. With a comment or without`;
     if (mode === "edit") return `approve ${action ?? "it"} with these arguments, as a JSON object`;
     if (mode !== "answer")
       return action ? `${mode} ${action}? With a comment or without` : `${mode}, with a comment or without`;
@@ -93,6 +102,7 @@ export class AnswerForm {
     const { mode, interrupt } = this;
     const [first] = interrupt.requests;
     if (mode === "edit") return { decision: "approve", data: parsed(this.field?.text ?? "") };
+    if (mode === "agree") return votedAnswer(interrupt, this.field?.text.trim() || undefined);
     if (mode !== "answer") {
       const text = this.field?.text.trim() ?? "";
       return { decision: mode, ...(text !== "" && { text }) };
@@ -100,6 +110,17 @@ export class AnswerForm {
     if (interrupt.requests.length === 1 && first) return this.#body(first);
     const bodies = interrupt.requests.map((request) => [request.request_id, this.#body(request)]);
     return { answers: Object.fromEntries(bodies) };
+  }
+
+  /** The question as it is now. Returns false if the approvals of others changed, so that the person reads it again. */
+  isUnchanged(now: Interrupt): boolean {
+    const before = this.interrupt;
+    this.interrupt = now;
+    if (JSON.stringify(before.votes?.answers) === JSON.stringify(now.votes?.answers)) return true;
+    this.problems = [
+      `The approvals have changed meanwhile: ${votesLine(now) ?? "none"}. Press Enter again to send it.`,
+    ];
+    return false;
   }
 
   /** Shows why the answer was not accepted. Only what does not fit is asked for again. */
@@ -132,7 +153,7 @@ export class AnswerForm {
   #problem(): string | undefined {
     const { request, field, mode, interrupt } = this;
     const text = field?.text.trim() ?? "";
-    if (request === undefined || mode === "approve" || mode === "deny") return undefined;
+    if (request === undefined || ["approve", "deny", "agree"].includes(mode)) return undefined;
     if (mode === "edit") return isObject(parsed(text)) ? undefined : "The arguments are not a JSON object.";
     if (text === "") return "Type an answer first, or go back with Esc.";
     const refused = notAChoice(text, interrupt.kind, request);

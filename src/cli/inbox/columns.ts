@@ -5,7 +5,7 @@ import { shortIds } from "../input/short-id.ts";
 import { type Column, ListTable } from "../show/list-table.ts";
 import { statePaint } from "../show/output.ts";
 import { ageText } from "../show/time.ts";
-import { type Entry, isQuestion } from "./entry.ts";
+import { type Entry, isQuestion, isVoted } from "./entry.ts";
 
 interface Row {
   readonly entry: Entry;
@@ -21,7 +21,8 @@ function whenText(entry: Entry, now: number): string {
 }
 
 /** The state in words. */
-const stateText = (entry: Entry): string => (isQuestion(entry) ? "asks" : entry.state);
+const stateText = (entry: Entry): string =>
+  isQuestion(entry) ? (isVoted(entry) ? "approved" : "asks") : entry.state;
 
 const COLUMNS: readonly Column<Row>[] = [
   { name: "id", cell: ({ shortId }) => shortId },

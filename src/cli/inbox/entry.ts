@@ -2,8 +2,10 @@
 import { textOf } from "../../schema/a2a.ts";
 import { type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
 import { truncate } from "../../schema/text.ts";
+import { hasVoted } from "../../schema/vote-text.ts";
 import { mayAnswer } from "../rights.ts";
 import { optionText, questionText } from "../show/questions.ts";
+import { votesLine } from "../show/votes.ts";
 
 export interface Entry
   extends Pick<
@@ -12,6 +14,8 @@ export interface Entry
   > {
   /** The text of the task, at most {@link TASK_CHARS}. */
   readonly task: string;
+  /** This person has approved the question, which waits for others. */
+  readonly voted?: boolean;
   /** The question, the reply or the error, for one line. */
   readonly summary: string;
 }
@@ -25,11 +29,15 @@ const SUMMARY_CHARS = 400;
 
 export const isQuestion = (entry: Entry): entry is Question => entry.interrupt !== null;
 
-export function toEntry(delegation: Delegation): Entry {
+export const isVoted = ({ voted }: Entry): boolean => voted === true;
+
+/** `principal`: who reads it. */
+export function toEntry(delegation: Delegation, principal: string): Entry {
   const { id, state, version, target, delegator, finished_at, interrupt, created_at, message } = delegation;
   const task = textOf(message);
   return {
     ...{ id, state, version, target, delegator, finished_at, interrupt, created_at },
+    ...(interrupt && hasVoted(interrupt, principal) && { voted: true }),
     task: task.length > TASK_CHARS ? `${truncate(task, TASK_CHARS)}…` : task,
     summary: truncate(summaryOf(delegation), SUMMARY_CHARS),
   };
@@ -49,7 +57,8 @@ function questionSummary(interrupt: Interrupt): string {
   const { action, options = [] } = first ?? {};
   const proposed = action ? ` [${action.name} ${JSON.stringify(action.arguments)}]` : "";
   const choices = options.length > 0 ? ` (${options.map(optionText).join(" | ")})` : "";
-  return (questionText(interrupt) + proposed + choices).trim();
+  const votes = votesLine(interrupt);
+  return `${votes === undefined ? "" : `(${votes}) `}${questionText(interrupt)}${proposed}${choices}`.trim();
 }
 
 /** Whether the entry belongs in the inbox: questions to answer, and the principal's own results since an instant. */
@@ -59,12 +68,13 @@ export function belongs(principal: string, since: string, entry: Entry): boolean
   return Date.parse(entry.finished_at ?? "") >= Date.parse(since);
 }
 
-/** Questions first, the soonest to expire on top; then results, the newest on top. */
+/** Questions first, the soonest to expire on top; then those that wait for others; then results, the newest on top. */
 export function inOrder(entries: Iterable<Entry>): Entry[] {
   const expiry = ({ interrupt }: Entry) => Date.parse(interrupt?.expires_at ?? "");
   const ended = ({ finished_at }: Entry) => Date.parse(finished_at ?? "");
   return [...entries].sort((a, b) => {
     if (isQuestion(a) !== isQuestion(b)) return isQuestion(a) ? -1 : 1;
+    if (isVoted(a) !== isVoted(b)) return isVoted(a) ? 1 : -1;
     const byTime = isQuestion(a) ? expiry(a) - expiry(b) : ended(b) - ended(a);
     return byTime || a.id.localeCompare(b.id);
   });

@@ -11,6 +11,7 @@ import { Link } from "../screen/link.ts";
 import { Scroll } from "../screen/scroll.ts";
 import { painter } from "../show/output.ts";
 import { whyDecisionIsNotEnough } from "../show/questions.ts";
+import { sentText } from "../show/votes.ts";
 import { AnswerForm, type Mode } from "./answer-form.ts";
 import { DetailsPage } from "./details-page.ts";
 import { isQuestion, type Question } from "./entry.ts";
@@ -21,7 +22,7 @@ import type { Scope } from "./read.ts";
 import { Selection } from "./selection.ts";
 
 interface QuestionPage {
-  readonly question: Question;
+  question: Question;
   /** The question for a screen of this width. */
   lines: { readonly columns: number; readonly text: readonly string[] } | undefined;
   readonly scroll: Scroll;
@@ -33,8 +34,9 @@ const PAST: Readonly<Record<Mode, string>> = {
   approve: "approved",
   deny: "denied",
   edit: "approved, with other arguments,",
+  agree: "approved, as others did,",
 };
-const MODES: Readonly<Record<string, Mode>> = { a: "approve", d: "deny", r: "answer", e: "edit" };
+const MODES: Readonly<Record<string, Mode>> = { a: "approve", d: "deny", r: "answer", e: "edit", y: "agree" };
 const LOST = "The selected entry is gone or has changed. Press an arrow key or Enter.";
 const AWAY = "The broker is unavailable; retrying.";
 
@@ -81,9 +83,15 @@ export class InboxView implements View {
     const now = this.#now();
     if (this.#details) return this.#details.draw(size, paint, status);
     if (this.#page) {
+      const { id, interrupt } = this.#page.question;
+      const entry = this.#live.entry(id);
+      const isOpen = entry?.interrupt?.id === interrupt.id;
+      // Others may have approved it meanwhile.
+      if (isOpen && isQuestion(entry) && entry.version !== this.#page.question.version) {
+        this.#page.question = entry;
+        this.#page.lines = undefined;
+      }
       const { question, form, scroll } = this.#page;
-      const { id, interrupt } = question;
-      const isOpen = this.#live.entry(id)?.interrupt?.id === interrupt.id;
       const closed = isOpen
         ? undefined
         : (this.#live.whyClosed(interrupt.id) ?? "it was answered or has ended");
@@ -154,6 +162,8 @@ export class InboxView implements View {
     }
     const does = form.press(key);
     if (does === "leave") page.form = undefined;
+    const now = this.#live.entry(page.question.id)?.interrupt;
+    if (does === "send" && now?.id === form.interrupt.id && !form.isUnchanged(now)) return;
     if (does === "send") this.#send(page, form);
   }
 
@@ -164,7 +174,11 @@ export class InboxView implements View {
       this.#status = "The arguments cannot be edited.";
       return;
     }
-    const why = mode === "answer" ? undefined : this.#whyNot(mode, page.question);
+    if (mode === "agree" && !interrupt.votes?.given.length) {
+      this.#status = "Nobody has approved it yet: press a to approve it.";
+      return;
+    }
+    const why = mode === "answer" || mode === "agree" ? undefined : this.#whyNot(mode, page.question);
     if (why !== undefined) {
       this.#status = `It ${why}: press r to answer.`;
       return;
@@ -174,7 +188,7 @@ export class InboxView implements View {
     this.#forms.set(name, page.form);
   }
 
-  #whyNot(mode: Exclude<Mode, "answer">, { interrupt }: Question): string | undefined {
+  #whyNot(mode: Exclude<Mode, "answer" | "agree">, { interrupt }: Question): string | undefined {
     return whyDecisionIsNotEnough(mode === "deny" ? "deny" : "approve", interrupt, mode === "edit");
   }
 
@@ -206,7 +220,8 @@ export class InboxView implements View {
     // Selects the entry that has moved into its place.
     if (this.#page === page) this.#selection.select(this.#live.entries, this.#selection.row);
     this.#forms.delete(`${form.mode} ${form.interrupt.id}`);
-    this.#status = `${PAST[form.mode]} ${shortIds([delegation.id]).get(delegation.id)}`;
+    const id = shortIds([delegation.id]).get(delegation.id) ?? delegation.id;
+    this.#status = sentText(PAST[form.mode], { ...delegation, id }, form.interrupt.id);
     if (this.#page === page) this.#page = undefined;
   }
 }

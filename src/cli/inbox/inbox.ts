@@ -20,14 +20,16 @@ interface InboxOptions extends GlobalOptions {
 const DAY_MS = 86_400_000;
 
 const ABOUT = `
-It shows the open questions that you may answer, the soonest to expire first, and then the results of what you
-delegated. On a terminal it stays open: new questions appear, and those that others answer disappear.
+It shows the open questions that you may answer, the soonest to expire first, then those that you have approved and that
+wait for others, and then the results of what you delegated. On a terminal it stays open: new questions appear, and those that others answer disappear.
 
   ↑ ↓, j k   move, or scroll           Enter  open a question or a result
   a          approve, with a comment   d      deny, with a comment
   r          answer a question         e      approve with other arguments,
                                               if the agent allows it
-  o          show the delegation       q      back, and quit
+  y          approve what others have  o      show the delegation
+             approved, with their      q      back, and quit
+             changes
 
 Nothing is sent before Enter. Esc leaves an answer and keeps its text. If the broker refuses an answer, the reason is
 shown beside it.
@@ -74,5 +76,13 @@ async function printInbox(
   const found = await interruptible((signal) => readInbox(pages, scope, signal));
   if (options.json) for (const delegation of found) await printJson(host, delegation);
   else if (found.length === 0) await note(host, "nothing waits for you.");
-  else await print(host, entryLines(host, found.map(toEntry), now()).join("\n"));
+  else
+    await print(
+      host,
+      entryLines(
+        host,
+        found.map((one) => toEntry(one, scope.principal)),
+        now(),
+      ).join("\n"),
+    );
 }

@@ -7,7 +7,7 @@ import { Scroll } from "../screen/scroll.ts";
 import { painter } from "../show/output.ts";
 import { displayWidth } from "../show/text.ts";
 import { entryLines } from "./columns.ts";
-import { type Entry, isQuestion } from "./entry.ts";
+import { type Entry, isQuestion, isVoted } from "./entry.ts";
 
 export interface ListState {
   readonly principal: string;
@@ -32,11 +32,12 @@ export function listFrame(host: CliHost, size: Size, state: ListState): Frame {
   const body = lines.map((line, at) =>
     isSelected && at === row ? paint.inverse(MARK + line + restOf(line, size.columns)) : NO_MARK + line,
   );
-  const questions = entries.filter(isQuestion).length;
+  const questions = entries.filter((entry) => isQuestion(entry) && !isVoted(entry)).length;
+  const voted = entries.filter(isVoted).length;
   const empty = isLoaded ? "Nothing waits for you." : "Reading…";
   const parts = {
     title: `Inbox of ${principal}`,
-    aside: `${counted(questions, "question")}, ${counted(entries.length - questions, "result")}`,
+    aside: `${counted(questions, "question")}, ${voted > 0 ? `${voted} approved, ` : ""}${counted(entries.length - questions - voted, "result")}`,
     head: entries.length > 0 ? [NO_MARK + head] : [],
     body: entries.length > 0 ? body : [empty],
     status,

@@ -75,7 +75,7 @@ export class LiveInbox {
     const { id, version } = delegation;
     const known = this.#entries.get(id);
     if (known && known.version > version) return;
-    const entry = toEntry(delegation);
+    const entry = toEntry(delegation, this.#scope.principal);
     if (known && isQuestion(known) && entry.interrupt?.id !== known.interrupt.id)
       this.#closed.set(known.interrupt.id, whyClosed(delegation, known.interrupt));
     if (belongs(this.#scope.principal, this.#scope.since, entry)) this.#entries.set(id, entry);

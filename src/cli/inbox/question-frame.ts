@@ -2,14 +2,17 @@
  * A question as a screen: all that its reader decides about, and the form of the answer. Text by others is indented, so
  * that none of it looks like a heading.
  */
+
 import { timeLeft } from "../../client/words.ts";
 import { textOf } from "../../schema/a2a.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import type { Frame, Size } from "../screen/full-screen.ts";
 import { layout } from "../screen/layout.ts";
 import type { Scroll } from "../screen/scroll.ts";
 import { wrapped } from "../screen/wrap.ts";
 import { oneLine, type Painter } from "../show/output.ts";
 import { actionLines, optionLines } from "../show/request-lines.ts";
+import { votesLine } from "../show/votes.ts";
 import type { AnswerForm } from "./answer-form.ts";
 import type { Question } from "./entry.ts";
 
@@ -32,7 +35,11 @@ const NEXT_KEYS = "  Tab, Shift-Tab other requests";
 const OPTION_KEYS = "  ↑↓ choose an option";
 
 /** The whole question, and the task. */
-export function questionLines({ interrupt, delegator, id, task }: Question, width: number, paint: Painter) {
+export function questionLines(
+  { interrupt, voted, delegator, id, task }: Question,
+  width: number,
+  paint: Painter,
+) {
   const { requests } = interrupt;
   const section = (title: string, texts: readonly string[]) =>
     texts.length === 0
@@ -53,7 +60,15 @@ export function questionLines({ interrupt, delegator, id, task }: Question, widt
       ...section("JSON schema of the data", schema === undefined ? [] : [JSON.stringify(schema)]),
     ];
   });
-  return [...asked, ...section("Task", [task]), ...section("Delegation", [`${id} for ${delegator}`])];
+  const votes = votesLine(interrupt);
+  const own = voted ? ["You approved. It waits for others."] : [];
+  const approvals = section("Approvals", votes === undefined ? [] : [votes, ...own]);
+  return [
+    ...approvals,
+    ...asked,
+    ...section("Task", [task]),
+    ...section("Delegation", [`${id} for ${delegator}`]),
+  ];
 }
 
 export function questionFrame(
@@ -74,9 +89,14 @@ export function questionFrame(
     scroll,
     foot,
     status: [over, status].filter(Boolean).join(" "),
-    keys: form ? keysOf(form) : interrupt.requests[0]?.edit === true ? EDIT_KEYS : KEYS,
+    keys: form ? keysOf(form) : openKeys(interrupt),
     ...(cursor && { cursor }),
   });
+}
+
+function openKeys(interrupt: Question["interrupt"]): string {
+  const keys = interrupt.requests[0]?.edit === true ? EDIT_KEYS : KEYS;
+  return votedOtherwise(interrupt) ? keys.replace("a approve", "y approve as others  a as proposed") : keys;
 }
 
 function keysOf(form: AnswerForm): string {

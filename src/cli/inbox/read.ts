@@ -29,12 +29,14 @@ export async function readInbox(pages: Pages, scope: Scope, signal: AbortSignal)
   for await (const one of upTo(MAX_QUESTIONS, pages, questions, signal)) found.set(one.id, one);
   let results = 0;
   for await (const one of upTo(MAX_FINISHED, pages, { ...own, state: TERMINAL_STATES }, signal)) {
-    if (!belongs(principal, since, toEntry(one))) continue;
+    if (!belongs(principal, since, toEntry(one, principal))) continue;
     found.set(one.id, one);
     results += 1;
     if (results === MAX_RESULTS) break;
   }
-  const entries = [...found.values()].map(toEntry).filter((entry) => belongs(principal, since, entry));
+  const entries = [...found.values()]
+    .map((one) => toEntry(one, principal))
+    .filter((entry) => belongs(principal, since, entry));
   return inOrder(entries).flatMap(({ id }) => found.get(id) ?? []);
 }
 

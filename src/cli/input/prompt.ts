@@ -5,11 +5,13 @@
 import type { Answer, Answers } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { isMisfit } from "../open-question.ts";
 import { oneLine, painter, write } from "../show/output.ts";
 import { requestLines } from "../show/request-lines.ts";
+import { votersText } from "../show/votes.ts";
 import { LineReader } from "./line-reader.ts";
 import {
   type Body,
@@ -36,10 +38,12 @@ interface PromptOptions {
  */
 export async function answerByPrompt<T>(
   host: CliHost,
-  { kind, requests }: Interrupt,
+  interrupt: Interrupt,
   send: (answer: Answer | Answers) => Promise<T>,
   { signal, leftOpen }: PromptOptions = {},
 ): Promise<T> {
+  const { kind, requests } = interrupt;
+  const voted = votedOtherwise(interrupt);
   signal?.throwIfAborted();
   const reader = await LineReader.open(host, { isHidden: kind === "auth" });
   const close = () => reader.close();
@@ -57,7 +61,12 @@ export async function answerByPrompt<T>(
           request,
           requests.length > 1 ? `${at + 1}/${requests.length} ${oneLine(request.request_id)}` : "",
         );
-        const body = await answerTo(host, kind, request, reader, leftOpen !== undefined);
+        const same = voted?.[request.request_id];
+        const agreed = same && { body: same, voters: votersText(interrupt) };
+        const body = await answerTo(host, kind, request, reader, {
+          emptyEnds: leftOpen !== undefined,
+          agreed,
+        });
         signal?.throwIfAborted();
         if (body === undefined)
           throw leftOpen?.() ?? refusal ?? usageError("no answer was given", "Nothing was sent.");
@@ -86,21 +95,32 @@ async function show(host: CliHost, request: Request, place: string): Promise<voi
   await write(host.stderr, `\n${lines.join("\n")}\n`);
 }
 
+const AGREE = "agree";
+
+interface Accepted {
+  /** An empty line ends it. */
+  readonly emptyEnds: boolean;
+  /** What others have approved. */
+  readonly agreed: { readonly body: Body; readonly voters: string } | undefined;
+}
+
 /** Undefined at the end of the input or, if that may end it, at an empty line. */
 async function answerTo(
   host: CliHost,
   kind: Interrupt["kind"],
   request: Request,
   reader: LineReader,
-  emptyEnds: boolean,
+  { emptyEnds, agreed }: Accepted,
 ): Promise<Body | undefined> {
   let doubtful: string | undefined;
+  const same = agreed ? `'${AGREE}' to approve the same as ${agreed.voters}, or ` : "";
   for (;;) {
-    const typed = await reader.next(`answer (${inputsOf(kind, request)}): `);
+    const typed = await reader.next(`answer (${same}${inputsOf(kind, request)}): `);
     if (typed === undefined) return undefined;
     const line = typed.trim();
     if (line === "" && emptyEnds) return undefined;
     if (line === "") continue;
+    if (agreed && line.toLowerCase() === AGREE) return agreed.body;
     const refused = notAChoice(line, kind, request);
     const mayBeSent = refused === undefined && (!isDoubtful(line, kind, request) || line === doubtful);
     if (mayBeSent) return toBody(line, request);

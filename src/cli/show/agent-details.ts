@@ -29,6 +29,7 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (agent.approvals === "person") rows.push(["approvals", "not in advance"]);
+  if (agent.votes) rows.push(["votes", votesSettingText(agent.votes)]);
   if (agent.tree_reads === "contents") rows.push(["tree reads", "contents"]);
   const weights = Object.entries(agent.delegator_weights ?? {}).map(([who, weight]) => `${who}=${weight}`);
   if (weights.length > 0) rows.push(["weights", oneLine(weights.join(" "))]);
@@ -59,6 +60,21 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     rows.push(["questions", `open for ${durationText(limits.interrupt_ttl_seconds * 1000)}`]);
   }
   return withCommand(host, wrapRows(rows, wrapWidth(host)));
+}
+
+/** `2 approvals, by approver:*, not by the delegator`. */
+function votesSettingText(votes: NonNullable<Agent["votes"]>): string {
+  const { needed, by, not_by_delegator, remind_seconds, escalate_seconds, escalate_to } = votes;
+  const parts = [
+    needed === 1 ? "1 approval" : `${needed} approvals`,
+    by.join() !== "*" && `by ${by.join(" ")}`,
+    not_by_delegator && "not by the delegator",
+    remind_seconds !== null && `reminded every ${durationText(remind_seconds * 1000)}`,
+    escalate_seconds !== null &&
+      escalate_to.length > 0 &&
+      `after ${durationText(escalate_seconds * 1000)} also by ${escalate_to.join(" ")}`,
+  ];
+  return oneLine(parts.filter((part) => part !== false).join(", "));
 }
 
 /** What differs from the default, which is that only the agent's name leaves the broker. */

@@ -14,7 +14,7 @@ export const ANSWER_COLUMNS: readonly Column<SettledQuestion>[] = [
   },
   { name: "target", cell: ({ target }) => target },
   { name: "delegator", cell: ({ delegator }) => delegator, shown: "wide" },
-  { name: "by", cell: ({ by }) => by ?? "nobody" },
+  { name: "by", cell: ({ by, votes }) => votes?.map((vote) => vote.by).join(", ") ?? by ?? "nobody" },
   { name: "via", cell: ({ via }) => via ?? "-" },
   {
     name: "answer",

@@ -11,6 +11,7 @@ import { howToAnswer, requestLine } from "./questions.ts";
 import { resultText } from "./reply.ts";
 import { wrapRows } from "./text.ts";
 import { localTime } from "./time.ts";
+import { votesLine } from "./votes.ts";
 
 /** How many of the newest messages are shown; `errand get --history` shows all. */
 const MESSAGES = 6;
@@ -60,6 +61,8 @@ export function describe(
   for (const request of interrupt?.requests ?? []) {
     rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
   }
+  const votes = interrupt && votesLine(interrupt);
+  if (votes) rows.push(["votes", votes]);
   if (interrupt) {
     rows.push(["question", `${interrupt.id}, open until ${localTime(interrupt.expires_at)}`]);
     rows.push(["answer with", howToAnswer(delegation)]);

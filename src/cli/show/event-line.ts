@@ -4,7 +4,13 @@ import { durationText } from "../../client/words.ts";
 import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { changeTexts } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
-import type { AnsweredEvent, AwaitingEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
+import type {
+  AnsweredEvent,
+  AwaitingEvent,
+  DelegationEvent,
+  StatusEvent,
+  VotedEvent,
+} from "../../schema/event.ts";
 import type { TreeEvent } from "../../schema/tree.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
@@ -83,6 +89,13 @@ function statusWords(event: StatusEvent): Words {
         isBudgetQuestion(event.interrupt.id) ? "the broker asks" : "asks",
         quoted(questionText(event.interrupt)),
       ];
+    case "voted":
+      return [
+        "voted",
+        ...answered(event),
+        `(${event.votes.length} of ${event.needed})`,
+        event.voided && `no longer counts: ${oneLine(event.voided.join(", "), 100)}`,
+      ];
     case "answered":
       return ["answered", ...answered(event)];
     case "over_budget":
@@ -110,14 +123,16 @@ export const childrenText = ({ count, left }: Pick<AwaitingEvent["awaits"], "cou
 };
 
 /** The author of an answer, and the answer. */
-function answered({ by, via, auto, decision, changes, answer_preview, redacted }: AnsweredEvent): Words {
+function answered(event: AnsweredEvent | VotedEvent): Words {
+  const { by, via, auto, decision, changes, answer_preview } = event;
+  const isSecret = "redacted" in event && event.redacted;
   const edit = editText(changes);
   return [
     `by ${oneLine(by)}${auto ? " in advance" : ""}`,
     decision,
     edit && `(${oneLine(edit, 100)})`,
     answer_preview && quoted(answer_preview),
-    redacted && "(secret)",
+    isSecret && "(secret)",
     wayText(via),
   ];
 }

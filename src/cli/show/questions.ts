@@ -3,6 +3,7 @@ import { textOf } from "../../schema/a2a.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import { type Decision, isDecision } from "../../schema/decision.ts";
 import type { Action, Delegation, Interrupt } from "../../schema/delegation.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import { oneLine } from "./output.ts";
 
 type Request = Interrupt["requests"][number];
@@ -91,7 +92,8 @@ export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrup
   } else if (request && takesText(request)) ways.push(`${answer} "…"'`);
   for (const decision of ["approve", "deny"] as const) {
     if (interrupt && whyDecisionIsNotEnough(decision, interrupt) === undefined) {
-      ways.push(`'errand ${decision} ${id}'`);
+      const isOther = decision === "approve" && votedOtherwise(interrupt) !== undefined;
+      ways.push(`'errand ${decision} ${id}${isOther ? " --as-voted" : ""}'`);
     }
   }
   if (second === undefined && request?.edit === true) ways.push(`'errand approve ${id} --data <arguments>'`);

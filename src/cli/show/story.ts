@@ -146,11 +146,13 @@ function sentWords(event: SentEvent, files: string): string {
   return `${delegator} delegated it to ${target}${when}${files === "" ? "" : `, with ${files}`}: ${quoted(task_preview)}`;
 }
 
-function answerWords({ by, via, auto, decision, changes, answer_preview, redacted }: AnsweredEvent): string {
+function answerWords(event: AnsweredEvent): string {
+  const { by, via, auto, decision, changes, answer_preview, redacted, votes = [] } = event;
   const preview = answer_preview && quoted(answer_preview);
   const what = [decision, editText(changes), preview, redacted && "(secret)"].filter(Boolean);
   const how = wayText(via);
-  return `${by} answered${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}${how && ` (${how})`}`;
+  const others = votes.length > 1 ? `; approved by ${votes.map((vote) => vote.by).join(", ")}` : "";
+  return `${by} answered${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}${others}${how && ` (${how})`}`;
 }
 
 function voteWords({ by, via, auto, decision, changes, votes, needed, voided }: VotedEvent): string {

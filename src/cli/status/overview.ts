@@ -12,6 +12,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Stats } from "../../schema/stats.ts";
 import { DISK_LOW_BYTES, type Status } from "../../schema/status.ts";
+import { hasVoted } from "../../schema/vote-text.ts";
 import { answersAll, QUESTION_STATES } from "../rights.ts";
 import { sizeText } from "../show/size.ts";
 import { degradedBy } from "../storage-reason.ts";
@@ -99,13 +100,17 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
   };
 }
 
-/** Callers and agents answer the questions of what they delegated; the operator and approvers answer all; viewers none. */
+/**
+ * Callers and agents answer the questions of what they delegated; the operator and approvers answer all; viewers none. Those
+ * that the principal has approved wait for others.
+ */
 async function questionsFor(principal: string, connection: ConnectionOptions): Promise<Delegation[]> {
   const found: Delegation[] = [];
   if (principal.startsWith("viewer:")) return found;
   const delegator = answersAll(principal) ? undefined : principal;
   const open = new Delegator(connection).list({ state: QUESTION_STATES, delegator }, { pageSize: PAGE });
   for await (const one of open) {
+    if (one.interrupt && hasVoted(one.interrupt, principal)) continue;
     found.push(one);
     if (found.length === MAX_QUESTIONS) break;
   }

@@ -129,6 +129,7 @@ const answerSchema = answeredEventSchema.pick({
   interrupt_id: true,
   by: true,
   via: true,
+  votes: true,
   answers: true,
   changes: true,
 });
@@ -147,7 +148,8 @@ function matches(query: AnswersQuery, { entry, answered }: Settled): boolean {
   if (query.target !== undefined && query.target !== entry.target) return false;
   if (query.delegator !== undefined && query.delegator !== entry.delegator) return false;
   if (query.outcome !== undefined && (query.outcome === "answered") !== (answered !== null)) return false;
-  if (query.by !== undefined && query.by !== answered?.by) return false;
+  const people = [answered?.by, ...(answered?.votes ?? []).map(({ by }) => by)];
+  if (query.by !== undefined && !people.includes(query.by)) return false;
   const decisions = Object.values(answered?.answers ?? {}).map(({ decision }) => decision);
   return query.decision === undefined || decisions.includes(query.decision);
 }
@@ -197,6 +199,7 @@ function toAnswer(
     settled_at: toInstant(at),
     by: answered?.by ?? null,
     via: answered?.via ?? null,
+    ...(answered?.votes && { votes: answered.votes }),
     requests: toRequests(answered, question),
   };
 }

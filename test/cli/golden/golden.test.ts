@@ -77,7 +77,33 @@ const WAITS = delegationLike({
   created_at: ago(600),
   updated_at: ago(500),
 });
-const LIST = [ASKS, delegationLike({ id: id("d"), created_at: ago(5) }), WAITS, FAILED, DONE];
+/** Of the two people that it needs, one has approved, with another argument. */
+const VOTED = delegationLike({
+  id: id("f"),
+  state: "input_required",
+  target: "scaler",
+  task_preview: "scale it to the load",
+  interrupt: {
+    ...QUESTION,
+    id: "int_3",
+    requests: [
+      {
+        request_id: "r",
+        message: { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "Scale it?" }] },
+        action: { name: "scale", arguments: { replicas: 3 } },
+        edit: true,
+      },
+    ],
+    votes: {
+      needed: 2,
+      given: [{ by: "approver:ann", via: "console", at: ago(30) }],
+      answers: { r: { decision: "approve", data: { replicas: 5 } } },
+    },
+  },
+  created_at: ago(300),
+  updated_at: ago(30),
+});
+const LIST = [ASKS, VOTED, delegationLike({ id: id("d"), created_at: ago(5) }), WAITS, FAILED, DONE];
 const AGENTS = [
   AGENT,
   {
@@ -88,6 +114,10 @@ const AGENTS = [
     counts: { waiting: 12, delayed: 1, working: 2, interrupted: 1, awaiting: 4 },
   },
 ];
+const VOTES = {
+  ...{ needed: 2, by: ["approver:*"], not_by_delegator: true },
+  ...{ remind_seconds: 600, escalate_seconds: 3600, escalate_to: ["operator"] },
+};
 const DURATIONS = { median_seconds: 2, p95_seconds: 75 };
 const COUNTS = { sent: 4, leased: 4, completed: 2, failed: 1, rejected: 0, canceled: 0 };
 const TIMES = { time_to_lease: DURATIONS, time_to_answer: { ...DURATIONS, p95_seconds: 754 } };
@@ -162,6 +192,14 @@ const ANSWERS = [
     ],
   },
   {
+    ...{ ...SETTLED, delegation_id: id("f"), interrupt_id: "int_3", by: "approver:bob", via: "rest" },
+    votes: [
+      { by: "approver:ann", via: "console", at: ago(50) },
+      { by: "approver:bob", via: "rest", at: ago(40) },
+    ],
+    requests: [{ request_id: "r", question_preview: "Scale it?", action: "scale", decision: "approve" }],
+  },
+  {
     ...{ ...SETTLED, delegation_id: id("b"), interrupt_id: "int_2", outcome: "expired", target: "builder" },
     requests: [{ request_id: "r", question_preview: "Which of the two branches shall I build?" }],
   },
@@ -230,6 +268,7 @@ async function screen(...argv: string[]): Promise<string> {
     else if (last === "leases") answer.json({ leases: [leaseLike()] });
     else if (last === "heartbeat") answer.json({ expires_at: NOW, messages: [], state: "working" });
     else if (last === "reply") answer.json({ outcome: "matched", delegation: DONE });
+    else if (path === "/v1/agents/scaler") answer.json({ ...AGENT, name: "scaler", votes: VOTES });
     else if (path.startsWith("/v1/agents/")) answer.json(AGENT);
     else answer.json([...LIST].find((one) => one.id === last) ?? DONE);
   });
@@ -265,6 +304,9 @@ test.each([
   ["logs", ["logs", id("c")]],
   ["watch", ["watch", id("c"), "--after", "0"]],
   ["get-asks", ["get", id("a")]],
+  ["get-votes", ["get", id("f")]],
+  ["approve-votes", ["approve", id("f")]],
+  ["agent-votes", ["agent", "get", "scaler"]],
   ["get-failed", ["get", id("b")]],
   ["get-waits", ["get", id("e")]],
   ["results", ["results"]],

@@ -270,3 +270,37 @@ test("without a terminal: one line each, or one delegation each; --since reaches
     stderr: "errand: nothing waits for you.\n",
   });
 });
+
+test("of several people, each sees the approvals so far, agrees with changed arguments, and is done after that", async () => {
+  const { setting, api, alice, ann, open, answerOf } = await people();
+  await api.agent("deployer", { votes: { needed: 3 } });
+  const { id } = (await alice.delegate("deployer")).body;
+  const [{ lease_id }] = (await api.lease("deployer")).body.leases;
+  const action = { name: "deploy", arguments: { host: "db1" } };
+  const asked = await api.interrupt(lease_id, { text: "Deploy?", action, edit: true });
+  const interrupt = String(asked.body.interrupt_id);
+  await asking(setting, alice, "builder", { text: "Which branch?" });
+
+  const screen = open(alice, [100, 30]);
+  await screen.shows("(0 of 3 approvals) Deploy?");
+  screen.type("a");
+  await screen.shows("approve deploy? With a comment or without:");
+  // Somebody else changes it while the person types.
+  await ann.answer(id, interrupt, { decision: "approve", data: { host: "db2" } });
+  await screen.shows("1 of 3 approvals: approver:ann");
+  screen.type(KEYS.enter);
+  await screen.shows("The approvals have changed meanwhile");
+  expect((await api.get(id)).body.interrupt.votes.given).toHaveLength(1);
+  screen.type("\u001b");
+  await screen.shows("y approve as others");
+  screen.type("y");
+  await screen.shows('approve the same as approver:ann (host "db1" → "db2")?');
+  screen.type("fine", KEYS.enter);
+  await screen.shows("2 of 3 approvals; the question stays open");
+  expect(await answerOf(id)).toMatchObject({ parts: [{ text: "fine" }, { data: { host: "db2" } }] });
+  const [title, , , ...rows] = screen.rows();
+  expect(title).toMatch(/1 question, 1 approved, 0 results$/);
+  expect(rows[1]).toMatch(/approved +deployer/);
+  screen.type("q");
+  expect(await screen.done).toBe(0);
+});

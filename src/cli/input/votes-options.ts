@@ -1,0 +1,53 @@
+/** The options that say whose approvals an agent needs. */
+import type { Command } from "commander";
+import type { AgentPatch } from "../../schema/agent.ts";
+import { votesPatchSchema } from "../../schema/votes.ts";
+import { wholeBetween } from "./arguments.ts";
+import { duration } from "./duration.ts";
+
+export interface VotesOptions {
+  readonly votes?: number;
+  readonly votesBy?: string[];
+  readonly votesNotByDelegator?: boolean;
+  readonly votesRemind?: number;
+  readonly votesEscalate?: number;
+  readonly votesEscalateTo?: string[];
+}
+
+/** What is left out of a change would stay. */
+const ALL_RESET = Object.fromEntries(Object.keys(votesPatchSchema.shape).map((name) => [name, null]));
+
+export const addVotesOptions = (command: Command): Command =>
+  command
+    .option(
+      "--votes <n>",
+      "how many people must approve what it asks for, 1 to 10 (operator only; --reset votes: the first answer counts)",
+      wholeBetween(1, 10),
+    )
+    .option(
+      "--votes-by <principals...>",
+      "whose approval counts, for example approver:* (default: that of everybody who may answer)",
+    )
+    .option("--votes-not-by-delegator", "the delegator's own approval does not count (operator only)")
+    .option("--votes-remind <duration>", "notify those who have not approved again each time", duration)
+    .option(
+      "--votes-escalate <duration>",
+      "after this time, notify those of --votes-escalate-to, and count their approvals, too",
+      duration,
+    )
+    .option("--votes-escalate-to <principals...>", "to whom it goes then");
+
+/** Undefined: none of them is given. */
+export function votesOf(options: VotesOptions, base: AgentPatch["votes"]): AgentPatch["votes"] {
+  const { votes, votesBy, votesNotByDelegator, votesRemind, votesEscalate, votesEscalateTo } = options;
+  const given = {
+    ...(votes !== undefined && { needed: votes }),
+    ...(votesBy && { by: votesBy }),
+    ...(votesNotByDelegator !== undefined && { not_by_delegator: votesNotByDelegator }),
+    ...(votesRemind !== undefined && { remind_seconds: votesRemind }),
+    ...(votesEscalate !== undefined && { escalate_seconds: votesEscalate }),
+    ...(votesEscalateTo && { escalate_to: votesEscalateTo }),
+  };
+  if (Object.keys(given).length === 0) return undefined;
+  return base === null ? { ...ALL_RESET, ...given } : { ...base, ...given };
+}

@@ -1,0 +1,18 @@
+/** The approvals that an open question has so far, as people read them. */
+import type { Interrupt } from "./delegation.ts";
+import type { QuestionVotes } from "./votes.ts";
+
+/** `caller:ana` and `approver:ana` are one person. */
+const personOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
+
+/** Whether this person has approved what the approvals so far are for; a vote that an edit voided is none. */
+export const hasVoted = ({ votes }: Pick<Interrupt, "votes">, principal: string): boolean =>
+  votes?.given.some(({ by }) => personOf(by) === personOf(principal)) ?? false;
+
+/** `1 of 2 approvals`. */
+export const votesCount = ({ given, needed }: QuestionVotes): string =>
+  `${given.length} of ${needed} approval${needed === 1 ? "" : "s"}`;
+
+/** `1 of 2 approvals: approver:ann`. May have control characters. */
+export const votesText = (votes: QuestionVotes): string =>
+  [votesCount(votes), votes.given.map(({ by }) => by).join(", ")].filter(Boolean).join(": ");

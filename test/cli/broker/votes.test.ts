@@ -1,0 +1,138 @@
+/** Approvals of several people in the CLI, against a real gateway. */
+import { expect, test } from "vitest";
+import { as } from "../../support/broker.ts";
+import { run as runHere } from "../fake-host.ts";
+import { setup } from "./cli.ts";
+
+const SCALE = {
+  kind: "input",
+  text: "Scale it?",
+  action: { name: "scale", arguments: { replicas: 3 } },
+  edit: true,
+};
+
+async function asked(votes: Record<string, unknown> = { needed: 2 }) {
+  const broker = await setup();
+  const { api, url } = broker;
+  await api.agent("scout", { votes });
+  const ask = async () => {
+    const id = String((await api.delegate("scout")).body.id);
+    const [lease] = (await api.lease("scout")).body.leases;
+    const interrupt = String((await api.interrupt(lease.lease_id, SCALE)).body.interrupt_id);
+    return { id, interrupt };
+  };
+  const [ann, bob] = [await as(url, "approver:ann"), await as(url, "approver:bob")];
+  const by = (who: { token: string }, ...args: string[]) => broker.run(args, { token: who.token });
+  /** On a terminal. */
+  const at = (who: { token: string }, stdin: string, ...args: string[]) =>
+    runHere(args, { env: { url, token: who.token }, stdin, tty: { stderr: true } });
+  return { ...broker, ask, ...(await ask()), ann, bob, by, at };
+}
+
+test("an approval that is not the last one says so, and the last one is an answer", async () => {
+  const { id, ann, bob, by } = await asked();
+  const first = await by(ann, "approve", id);
+  expect(first.stdout).toBe(`approved ${id}, 1 of 2 approvals; the question stays open\n`);
+  expect((await by(ann, "get", id)).stdout).toContain("1 of 2 approvals: approver:ann");
+  expect((await by(bob, "answer", id, "--decision", "approve")).stdout).toBe(`answered ${id}\n`);
+  expect((await by(bob, "answers")).stdout).toContain("approver:ann, approver:bob");
+});
+
+test("who has approved has nothing to do until the approvals are void", async () => {
+  const { id, interrupt, ann, bob, by } = await asked();
+  expect((await by(ann, "inbox")).stdout).toMatch(/asks +scout .*\(0 of 2 approvals\) Scale it\?/);
+  expect((await by(ann, "answer", id, "--decision", "approve")).stdout).toContain("1 of 2 approvals");
+  expect((await by(ann, "inbox")).stdout).toMatch(/approved +scout .*\(1 of 2 approvals: approver:ann\)/);
+  expect((await by(ann, "status")).stdout).toContain("none for you");
+  expect((await by(bob, "status")).stdout).toContain("1 for you");
+  const all = await by(ann, "approve", "--all", "--yes");
+  expect([all.stdout, all.stderr]).toEqual(["", expect.stringContaining("nothing to approve")]);
+  await bob.answer(id, interrupt, { decision: "approve", data: { replicas: 5 } });
+  expect((await by(ann, "status")).stdout).toContain("1 for you");
+  const lines = (await by(ann, "inbox")).stdout;
+  expect(lines).toMatch(/asks +scout .*\(1 of 2 approvals: approver:bob, w/);
+});
+
+test("approvals of other arguments are not voided unasked; one agrees by option, or on the terminal", async () => {
+  const { id, ask, ann, bob, by, at, api } = await asked();
+  expect((await by(bob, "approve", id, "--data", '{"replicas": 5}')).stdout).toContain("1 of 2");
+  const plain = await by(ann, "approve", id);
+  expect([plain.code, plain.stdout]).toEqual([64, ""]);
+  expect(plain.stderr).toContain(`approver:bob approved ${id} with changes: replicas 3 → 5`);
+  expect(plain.stderr).toContain("--as-voted");
+  expect((await by(ann, "approve", "--all", "--yes")).stderr).toContain("skipped 1");
+  expect((await at(ann, "n\n", "approve", id)).code).toBe(64);
+  const agreed = await at(ann, "y\n", "approve", id, "--text", "fine");
+  expect([agreed.stdout, agreed.code]).toEqual([`approved ${id}\n`, 0]);
+  const { history } = (await api.get(id)).body;
+  expect(history.at(-1)).toMatchObject({ parts: [{ text: "fine" }, { data: { replicas: 5 } }] });
+
+  const [lease] = (await api.lease("scout")).body.leases;
+  await api.reply(lease.lease_id);
+
+  const next = await ask();
+  await by(bob, "approve", next.id, "--data", '{"replicas": 5}');
+  const voiding = await by(ann, "approve", next.id, "--as-proposed");
+  expect(voiding.stdout).toContain("1 of 2 approvals");
+  expect(voiding.stderr).toContain("this voids the earlier approval of approver:bob");
+  await by(bob, "approve", next.id, "--data", '{"replicas": 7}');
+  expect((await by(ann, "approve", next.id, "--as-voted")).stdout).toBe(`approved ${next.id}\n`);
+});
+
+test("the prompt shows what others have approved, and 'agree' approves the same", async () => {
+  const { id, ann, bob, by, at } = await asked();
+  await by(bob, "approve", id, "--data", '{"replicas": 5}');
+  const { stdout, stderr } = await at(ann, "agree\n", "answer", id);
+  expect(stderr).toContain("1 of 2 approvals: approver:bob, with replicas 3 → 5");
+  expect(stderr).toContain("'agree' to approve the same as approver:bob");
+  expect(stdout).toBe(`answered ${id}\n`);
+});
+
+test("during a wait, who approves is not asked again at once, and the wait goes on with the last approval", async () => {
+  const { id, interrupt, api, url, ann, bob } = await asked();
+  const typed = runHere(["get", id, "--wait"], {
+    env: { url, token: ann.token },
+    stdin: "approve\n",
+    tty: { stderr: true },
+  });
+  const given = async () => (await api.get(id)).body.interrupt?.votes?.given.length === 1;
+  await expect.poll(given, { timeout: 20_000 }).toBe(true);
+  await bob.answer(id, interrupt, { decision: "approve" });
+  const [lease] = (await api.lease("scout", { wait_seconds: 5 })).body.leases;
+  await api.reply(lease.lease_id, { text: "scaled" });
+  const { code, ...ended } = await typed;
+  const stderr = ended.stderr.replaceAll(/\s+/g, " ");
+  expect([code, stderr]).toEqual([0, expect.stringContaining("1 of 2 approvals; the question stays open")]);
+  expect(stderr.match(/answer \(/g)).toHaveLength(1);
+});
+
+test("an approval that does not count is refused with what to do", async () => {
+  const { id, ann, by } = await asked({ by: ["approver:bob"] });
+  const { code, stderr } = await by(ann, "approve", id);
+  expect(code).toBe(77);
+  expect(stderr).toContain("The approval of approver:ann does not count for agent 'scout'.");
+  expect(stderr).toContain("Deny it, or leave it to those whose approvals count");
+});
+
+test("the options of an agent set, show and reset whose approvals it needs", async () => {
+  const { run } = await setup();
+  const options = ["--votes", "2", "--votes-by", "approver:*", "--votes-not-by-delegator"];
+  const later = ["--votes-remind", "10m", "--votes-escalate", "1h", "--votes-escalate-to", "operator"];
+  const put = await run(["agent", "put", "scout", ...options, ...later]);
+  expect(put.stdout.replaceAll(/\s+/g, " ")).toContain(
+    "2 approvals, by approver:*, not by the delegator, reminded every 10 min, after 1 h also by operator",
+  );
+  const votesOf = async () => JSON.parse((await run(["agent", "get", "scout", "--json"])).stdout).votes;
+  expect(await votesOf()).toMatchObject({ needed: 2, remind_seconds: 600, escalate_to: ["operator"] });
+  await run(["agent", "put", "scout", "--reset", "votes.not_by_delegator", "votes.by", "--votes", "3"]);
+  expect(await votesOf()).toMatchObject({
+    needed: 3,
+    by: ["*"],
+    not_by_delegator: false,
+    remind_seconds: 600,
+  });
+  await run(["agent", "put", "scout", "--reset", "votes", "--votes", "2"]);
+  expect(await votesOf()).toMatchObject({ needed: 2, remind_seconds: null, escalate_to: [] });
+  await run(["agent", "put", "scout", "--reset", "votes"]);
+  expect(await votesOf()).toBe(null);
+});
