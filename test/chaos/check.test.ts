@@ -3,14 +3,30 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check, RULES, type RuleName } from "./check/check.ts";
 import { unmoved } from "./dump.ts";
-import { type Draft, histories, SECRET } from "./generate.ts";
-import { emptyHistory } from "./history.ts";
+import { ACTION, type Draft, histories, SECRET, saying } from "./generate.ts";
+import { emptyHistory, type ShownAnswer } from "./history.ts";
+import { COUNCIL } from "./setup.ts";
 
 const first = <T>(items: readonly T[]): T => {
   const [item] = items;
   if (item === undefined) throw new Error("nothing there");
   return item;
 };
+
+/** A question at 50, with votes and the answer, each 50 ms after the other. */
+function askedAndAnswered({ dump, stored }: Draft, target: string, ...answers: readonly ShownAnswer[]): void {
+  const id = "dlg_0_asked";
+  const asked = { id: "int_x", kind: "input", actions: [ACTION] };
+  const shown = { type: "DELEGATION_STATUS", state: "input_required", hash: "x" };
+  dump.records.push({ ...first(dump.records), id, target, context: "other" });
+  stored.set(id, [
+    { ...shown, seq: 1, status: "interrupted", at: 50, asked },
+    ...answers.map((answer, n) => {
+      const status = n === answers.length - 1 ? "answered" : "voted";
+      return { ...shown, seq: n + 2, status, at: 50 * (n + 2), answer };
+    }),
+  ]);
+}
 
 /** Rule → damages a clean history. */
 const DAMAGE: Record<RuleName, (history: Draft) => void> = {
@@ -136,6 +152,25 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
       { ...shown, seq: 1, status: "leased", state: "working", at: 1_000, expires: 4_000, attempt: 1 },
       { ...shown, seq: 2, status: "lease_expired", state: "submitted", at: 9_100 },
     ]);
+  },
+  "revoked-rule": (history) => {
+    askedAndAnswered(history, "scout", saying("int_x", "approver:ann", "approve", { rule: "rul_1" }));
+    const to_ms = 99;
+    history.calls.push({
+      ...{ proc: "p", op: "revoke_rule", rule: "rul_1", to_ms },
+      ...{ start: 1, end: 2, result: "ok" as const },
+    });
+  },
+  overused: ({ rules }) => {
+    first(rules).uses += 1;
+  },
+  misruled: (history) => {
+    askedAndAnswered(history, "other", saying("int_x", "approver:ann", "approve", { rule: "rul_1" }));
+  },
+  outvoted: (history) => {
+    const votes = ["approver:ann", "caller:ann"];
+    const approve = (by: string) => saying("int_x", by, "approve", { votes });
+    askedAndAnswered(history, COUNCIL, saying("int_x", "approver:ann", "approve"), approve("caller:ann"));
   },
   mismatch: ({ finals }) => {
     first(finals).hash = "another";

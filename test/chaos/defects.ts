@@ -185,6 +185,39 @@ export const DEFECTS: Record<RuleName, Defect> = {
     ">= 0 then",
     { faults: ["gateways-stop"], every: 2 },
   ),
+  "revoked-rule": {
+    what: "answers by rules that are revoked",
+    changes: [
+      {
+        file: "engine/rules/stored-rule.js",
+        find: /if \(revoked_at !== null\)/,
+        replace: "if (false)",
+      },
+      { file: `${LUA}/lazy/rules.lua`, find: /or found\[2\] or/, replace: "or" },
+    ],
+    with: { behavior: "ask" },
+  },
+  overused: defect(
+    "does not count the uses of rules",
+    `${LUA}/lazy/rules.lua`,
+    /rule_id \.\. ':uses', digits\(use\.count\)/,
+    "rule_id .. ':uses', '0'",
+    { behavior: "ask" },
+  ),
+  misruled: defect(
+    "does not look at the numbers of an action",
+    "engine/rules/match.js",
+    /value >= minimum && value <= maximum \? "yes" : "no"/,
+    '"yes"',
+    { behavior: "ask" },
+  ),
+  outvoted: defect(
+    "counts the votes for another answer",
+    `${LUA}/lazy/votes.lua`,
+    /or record\.ballot_hash ~= cmd\.ballot then/,
+    "or not record.votes then",
+    { behavior: "ask" },
+  ),
   mismatch: defect(
     "shows something else at each gateway",
     "lifecycle/stored-delegation.js",

@@ -224,13 +224,13 @@ export const FAULTS = {
   "delegator-kill": {
     weight: 3,
     lasts: SHORT,
-    targets: workerNames("delegator", "a2a", "agui"),
+    targets: workerNames("delegator", "a2a", "agui", "person"),
     run: killed,
   },
   "delegator-stop": {
     weight: 2,
     lasts: [1, 6],
-    targets: workerNames("delegator", "a2a", "agui"),
+    targets: workerNames("delegator", "a2a", "agui", "person"),
     run: stopped,
   },
   "receiver-kill": { weight: 2, lasts: SHORT, targets: workerNames("receiver"), run: killed },

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { MOVES } from "../../src/lifecycle/states.ts";
 import { isTerminal, stateSchema } from "../../src/schema/delegation.ts";
 import { until } from "../support/until.ts";
 import { toFacts } from "./check/facts.ts";
@@ -14,12 +15,15 @@ import { undelivered } from "./check/outside.ts";
 import { missed } from "./check/subscribers.ts";
 import { dump, unmoved } from "./dump.ts";
 import {
+  type AskedQuestion,
   assemble,
   type Dump,
   emptyHistory,
   type FinalRead,
+  type FinalRule,
   type History,
   readRows,
+  type ShownAnswer,
   type StoredEvent,
 } from "./history.ts";
 import { hashOf } from "./roles/subscriber.ts";
@@ -58,6 +62,7 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
   say(`reading ${last.records.length} delegations through ${stage.gateways.length} gateways`);
   const stored = await readEvents(stage, last);
   const finals = await readFinals(stage, last);
+  const rules = await readRules(stage);
   say("waiting until subscribers and receivers have everything");
   await caughtUp(stage, stored, last);
   for (const { child } of stage.workers) {
@@ -67,7 +72,7 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
   await until(() => stage.workers.every(({ child }) => child.isGone())).catch(() => undefined);
   return {
     ...assemble(rowsOf(stage)),
-    ...{ fsync: stage.options.fsync, stored, finals, waiting, dump: last },
+    ...{ fsync: stage.options.fsync, stored, finals, rules, waiting, dump: last },
     logs: logsOf(stage),
     secrets: stage.secrets,
     deaths: [...stage.gateways.flatMap(({ child }) => child.deaths), ...stage.troubles],
@@ -137,9 +142,32 @@ async function get(stage: Stage, url: string): Promise<{ status: number; text: s
   }
 }
 
+const requestSchema = z.looseObject({
+  request_id: z.string(),
+  action: z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }).optional(),
+});
+const interruptSchema = z.looseObject({
+  id: z.string(),
+  kind: z.string(),
+  requests: z.array(requestSchema),
+});
+const answerShape = {
+  interrupt: interruptSchema.optional(),
+  interrupt_id: z.string().optional(),
+  by: z.string().default(""),
+  via: z.string().default(""),
+  answers: z
+    .record(z.string(), z.looseObject({ decision: z.string().optional(), rule: z.string().optional() }))
+    .default({}),
+  changes: z.record(z.string(), z.unknown()).default({}),
+  votes: z.array(z.looseObject({ by: z.string() })).optional(),
+  voided: z.array(z.string()).optional(),
+};
+
 const pageSchema = z.object({
   events: z.array(
     z.looseObject({
+      ...answerShape,
       id: z.string(),
       type: z.string(),
       seq: z.number().optional(),
@@ -173,7 +201,9 @@ async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, 
         const { seq, type, state, status: what = "", attempt, expires_at } = event;
         const expires = expires_at === undefined ? undefined : Date.parse(expires_at);
         const at = Date.parse(event.at);
-        events.push({ seq, type, state, status: what, hash: hashOf(event), at, attempt, expires });
+        const hash = hashOf(event);
+        const said = { asked: askedBy(event), answer: answerBy(event) };
+        events.push({ seq, type, state, status: what, hash, at, attempt, expires, ...said });
       }
       if (page.events.length === 0) break;
       after = page.cursor;
@@ -181,6 +211,34 @@ async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, 
     all.set(id, events);
   });
   return all;
+}
+
+type PageEvent = z.infer<typeof pageSchema>["events"][number];
+
+function askedBy({ interrupt, status }: PageEvent): AskedQuestion | undefined {
+  if (!interrupt || status !== MOVES.interrupt.status) return undefined;
+  const actions = interrupt.requests.flatMap(({ request_id: request, action }) =>
+    action ? [{ request, name: action.name, arguments: action.arguments }] : [],
+  );
+  return { id: interrupt.id, kind: interrupt.kind, actions };
+}
+
+function answerBy({
+  status,
+  interrupt_id: id,
+  by,
+  via,
+  answers,
+  changes,
+  votes,
+  voided,
+}: PageEvent): ShownAnswer | undefined {
+  if (id === undefined || (status !== MOVES.answer.status && status !== MOVES.vote.status)) return undefined;
+  const requests = Object.entries(answers).map(([request, { decision, rule }]) => {
+    const changed = changes[request];
+    return { request, decision, rule, changes: changed === undefined ? "" : JSON.stringify(changed) };
+  });
+  return { id, by, via, requests, votes: votes?.map((vote) => vote.by), voided };
 }
 
 const amountsSchema = z.looseObject({ tokens: z.number().optional(), attempts: z.number().optional() });
@@ -240,6 +298,40 @@ async function readFinals(stage: Stage, { records }: Dump): Promise<FinalRead[]>
     },
   );
   return reads;
+}
+
+const instantMs = z.string().transform((text) => Date.parse(text));
+const rulesSchema = z.object({
+  rules: z.array(
+    z.looseObject({
+      ...{ id: z.string(), by: z.string(), agent: z.string(), action: z.string(), decision: z.string() },
+      arguments: z.array(
+        z.looseObject({
+          name: z.string().optional(),
+          minimum: z.number().optional(),
+          maximum: z.number().optional(),
+        }),
+      ),
+      ...{ only_these_arguments: z.boolean(), uses: z.number(), max_uses: z.number().nullable() },
+      ...{ created_at: instantMs, expires_at: instantMs.nullable(), revoked_at: instantMs.nullable() },
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+});
+
+async function readRules(stage: Stage): Promise<FinalRule[]> {
+  const all: FinalRule[] = [];
+  const [{ url } = { url: "" }] = stage.gateways;
+  for (let cursor = ""; ; ) {
+    const after = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const { status, text } = await get(stage, `${url}/v1/rules?limit=100${after}`);
+    if (status !== 200) throw new Error(`the rules were answered ${status} ${text}`);
+    const page = rulesSchema.parse(JSON.parse(text));
+    for (const { created_at: created, expires_at: expires, revoked_at: revoked, ...rule } of page.rules)
+      all.push({ ...rule, created, expires, revoked });
+    if (page.next_cursor === null) return all;
+    cursor = page.next_cursor;
+  }
 }
 
 function* rowsOf(stage: Stage): Generator<Row> {

@@ -2,8 +2,17 @@
 import fc from "fast-check";
 import { MOVE_NAMES, MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
-import { type Call, emptyHistory, type History, type StoredEvent, type StoredRecord } from "./history.ts";
+import {
+  type Call,
+  emptyHistory,
+  type FinalRule,
+  type History,
+  type ShownAnswer,
+  type StoredEvent,
+  type StoredRecord,
+} from "./history.ts";
 import type { RowOf } from "./rows.ts";
+import { COUNCIL } from "./setup.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** The parts that a mutation may change. */
@@ -19,6 +28,7 @@ export interface Draft extends Mutable<History> {
   outages: RowOf<"outage">[];
   stored: Map<string, Mutable<StoredEvent>[]>;
   finals: Mutable<History["finals"][number]>[];
+  rules: Mutable<FinalRule>[];
   dump: { records: Mutable<StoredRecord>[]; tickets: string[] };
   waiting: { records: Mutable<StoredRecord>[]; tickets: string[] };
   logs: { source: string; line: string }[];
@@ -38,6 +48,25 @@ const walks = fc.array(fc.array(fc.nat(1_000), { minLength: 1, maxLength: 8 }), 
 
 export const histories: fc.Arbitrary<Draft> = walks.map(build);
 
+/** An action that the rule of every history fits. */
+export const ACTION = { request: "may", name: "deploy", arguments: { n: 3 } };
+const RULE: FinalRule = {
+  ...{ id: "rul_1", by: "approver:ann", agent: "scout", action: "deploy", decision: "approve" },
+  ...{ arguments: [{ name: "n", maximum: 5 }], only_these_arguments: true, uses: 0, max_uses: 1_000 },
+  ...{ created: 0, expires: null, revoked: null },
+};
+/** An answer to {@link ACTION}. */
+export const saying = (
+  id: string,
+  by: string,
+  decision: string,
+  more: Partial<ShownAnswer> & { readonly rule?: string; readonly changes?: string } = {},
+): ShownAnswer => {
+  const { rule, changes = "", ...rest } = more;
+  const requests = [{ request: ACTION.request, decision, rule, changes }];
+  return { id, by, via: rule === undefined ? "rest" : "rule", requests, ...rest };
+};
+
 /** What the accepted reply of a delegation reports. */
 const TOKENS = 10;
 
@@ -49,7 +78,7 @@ function legal(state: State): readonly Move[] {
 }
 
 function build(drawn: readonly (readonly number[])[]): Draft {
-  const draft: Draft = { ...emptyHistory(), secrets: [SECRET] };
+  const draft: Draft = { ...emptyHistory(), secrets: [SECRET], rules: [{ ...RULE }] };
   draft.subscribes.push({ t: 0, proc: "s", row: "subscribe", sub: "s", as: CALLER, from: "0" });
   for (const [n, walk] of drawn.entries()) one(draft, n, walk);
   makeTree(draft);
@@ -63,6 +92,26 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   let fence = 0;
   let attempt = 1;
   const now: { state: State } = { state: "submitted" };
+  const target = n % 2 === 1 ? COUNCIL : "scout";
+  let asked = "";
+  /** The votes for what is approved now. */
+  let votes: { readonly by: readonly string[]; readonly changes: string } = { by: [], changes: "" };
+  const answerOf = (status: string, seq: number): ShownAnswer | undefined => {
+    if (status === MOVES.vote.status) {
+      const [by, changes, voided] = [[`approver:a${seq}`], `${seq}`, votes.by];
+      votes = { by, changes };
+      return saying(asked, `approver:a${seq}`, "approve", { changes, votes: by, voided });
+    }
+    if (status !== MOVES.answer.status) return undefined;
+    const { changes } = votes;
+    const all = [...votes.by, `approver:a${seq}`];
+    if (target === COUNCIL)
+      return all.length > 1
+        ? saying(asked, `approver:a${seq}`, "approve", { changes, votes: all })
+        : saying(asked, CALLER, "deny");
+    for (const rule of draft.rules) rule.uses += 1;
+    return saying(asked, RULE.by, "approve", { rule: RULE.id });
+  };
   const events: Mutable<StoredEvent>[] = [];
   const call = (op: string, more: Partial<Call>) => {
     t += 10;
@@ -74,9 +123,15 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     const seq = events.length + 1;
     const { state } = now;
     const isGrant = status === MOVES.lease.status;
-    const event = { seq, type, status, state, hash: `${id}/${seq}`, at: t, ...(isGrant && { attempt }) };
+    const answer = answerOf(status, seq);
+    const isAsked = status === MOVES.interrupt.status;
+    if (isAsked) [asked, votes] = [`int_${n}_${seq}`, { by: [], changes: "" }];
+    const event = {
+      ...{ seq, type, status, state, hash: `${id}/${seq}`, at: t, ...(isGrant && { attempt }), answer },
+      ...(isAsked && { asked: { id: asked, kind: "input", actions: [ACTION] } }),
+    };
     events.push(event);
-    const about = { id, seq, type, status, state, delegator: CALLER, target: "scout", hash: event.hash };
+    const about = { id, seq, type, status, state, delegator: CALLER, target, hash: event.hash };
     draft.events.push({ t, proc: "s", row: "event", sub: "s", cursor: String(t), ...about });
   };
   const step = (move: Move) => {
@@ -147,10 +202,10 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     version,
     ticket: fence,
     fence,
-    target: "scout",
+    target,
     delegator: CALLER,
     key,
-    context: TALK,
+    context: `${TALK} ${n}`,
   });
   for (const gateway of ["gateway-0", "gateway-1"]) {
     draft.finals.push({ gateway, id, found: true, state, version, key, reply, hash: id, tokens });

@@ -24,6 +24,60 @@ export interface StoredEvent {
   readonly attempt?: number | undefined;
   /** When the lease expires, if the event says so, ms. */
   readonly expires?: number | undefined;
+  readonly asked?: AskedQuestion | undefined;
+  readonly answer?: ShownAnswer | undefined;
+}
+
+/** A question, as the event `interrupted` shows it. */
+export interface AskedQuestion {
+  readonly id: string;
+  readonly kind: string;
+  /** Of its requests that propose an action. */
+  readonly actions: readonly AskedAction[];
+}
+export interface AskedAction {
+  readonly request: string;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** An answer or a vote, as its event shows it. */
+export interface ShownAnswer {
+  /** The question. */
+  readonly id: string;
+  readonly by: string;
+  readonly via: string;
+  readonly requests: readonly {
+    readonly request: string;
+    readonly decision?: string | undefined;
+    readonly rule?: string | undefined;
+    /** What it changed, as JSON; empty: nothing. */
+    readonly changes: string;
+  }[];
+  /** Who approved, in order; absent: one answer is enough. */
+  readonly votes?: readonly string[] | undefined;
+  readonly voided?: readonly string[] | undefined;
+}
+
+/** A rule as the broker lists it at the end. */
+export interface FinalRule {
+  readonly id: string;
+  readonly by: string;
+  readonly agent: string;
+  readonly action: string;
+  readonly arguments: readonly {
+    readonly name?: string | undefined;
+    readonly minimum?: number | undefined;
+    readonly maximum?: number | undefined;
+  }[];
+  readonly only_these_arguments: boolean;
+  readonly decision: string;
+  readonly uses: number;
+  readonly max_uses: number | null;
+  /** By Redis' clock, ms. */
+  readonly created: number;
+  readonly expires: number | null;
+  readonly revoked: number | null;
 }
 
 /** One delegation as one gateway shows it at the end. */
@@ -92,6 +146,7 @@ export interface History extends Recorded {
   /** Stored events by delegation, read at the end. */
   readonly stored: ReadonlyMap<string, readonly StoredEvent[]>;
   readonly finals: readonly FinalRead[];
+  readonly rules: readonly FinalRule[];
   /** While some work waits on purpose, and at the end. */
   readonly waiting: Dump;
   readonly dump: Dump;
@@ -120,6 +175,7 @@ export function emptyHistory() {
       fsync: "always" as const,
       stored: new Map<string, never[]>(),
       finals: [],
+      rules: [],
       logs: [],
       secrets: [],
       deaths: [],

@@ -26,6 +26,8 @@ export function screen({ options, summary, verdict, found, kept }: Run): string 
     line("leases", `${summary.leases}; late replies refused ${summary.late_replies}`),
     line("budgets", list(summary.budgets)),
     line("conversations", summary.conversations),
+    line("rules", list(summary.rules)),
+    line("votes", list(summary.votes)),
     line("faults", `${Object.values(summary.faults).reduce((a, b) => a + b, 0)} (${list(summary.faults)})`),
     line(
       "calls",

@@ -23,6 +23,17 @@ const factsSchema = z.object({
   asked: z.string().optional(),
   used: z.string().optional(),
   use_key: z.string().optional(),
+  /** What an answer or a rule decides. */
+  decision: z.string().optional(),
+  /** A rule, and what was asked of it: the pattern of actions, bounds of their argument `n`, and its ends. */
+  rule: z.string().optional(),
+  pattern: z.string().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  most: z.number().optional(),
+  /** When the call was sent, and when its answer arrived, by the wall clock, ms, which is also Redis'. */
+  from_ms: z.number().optional(),
+  to_ms: z.number().optional(),
   /** The state that a reply asks for, or `retry`. */
   wants: z.string().optional(),
   status: z.number().optional(),

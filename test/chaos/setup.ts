@@ -11,6 +11,7 @@ export const ROLES = [
   "mcp",
   "server",
   "receiver",
+  "person",
 ] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -27,6 +28,8 @@ export const setupSchema = z.object({
   tokens: z.record(z.string(), z.string()),
   /** Agents that accept work from every caller. */
   agents: z.array(z.string()),
+  /** Seconds between two rules of one principal. */
+  ruleSeconds: z.number(),
   /** Delegations a second, by this process. */
   rate: z.number(),
   leaseSeconds: z.number(),
@@ -52,6 +55,8 @@ export type Order = z.infer<typeof orderSchema>;
 
 /** An agent that nobody polls until the end, so that some work always waits. */
 export const SHELF = "shelf";
+/** An agent whose questions need the approvals of two people who did not delegate. */
+export const COUNCIL = "council";
 export const PUSH_AGENT = "pushed";
 export const MCP_AGENT = "mcp";
 export const LIBRARY_AGENT = "library";
@@ -63,3 +68,7 @@ export const keyOf = (text: string): string => /^chaos (\S+)/.exec(text)?.[1] ??
 
 /** The text of an answer that raises a budget. */
 export const RAISED = "more";
+
+/** The actions that agents ask for, each with a number `n` below {@link ARGUMENT_BELOW}. */
+export const ACTIONS = ["deploy", "files.read", "files.write"] as const;
+export const ARGUMENT_BELOW = 10;

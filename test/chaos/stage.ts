@@ -20,10 +20,22 @@ import type { Options } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { RedisClusterProcesses } from "./redis-cluster-processes.ts";
 import { RedisProcess } from "./redis-process.ts";
-import { A2A_AGENT, LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, type Role, type Setup, SHELF } from "./setup.ts";
+import {
+  A2A_AGENT,
+  COUNCIL,
+  LIBRARY_AGENT,
+  MCP_AGENT,
+  PUSH_AGENT,
+  type Role,
+  type Setup,
+  SHELF,
+} from "./setup.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const POLL_AGENTS = ["alpha", "beta", "gamma"];
+const PEOPLE = ["approver:ann", "approver:ben", "approver:cyd"];
+/** Of so many rules of one principal, none is dropped to make room. */
+const MOST_RULES = 70;
 /** Of a conversation, they work on one delegation at a time. */
 const isSerial = (name: string): boolean => name === SHELF || POLL_AGENTS.includes(name);
 
@@ -140,7 +152,7 @@ export class Stage {
 
   async #people(): Promise<void> {
     const admin = new Admin({ url: this.gateways[0]?.url, token: this.operatorToken });
-    const agents = [...POLL_AGENTS, SHELF, LIBRARY_AGENT, MCP_AGENT, A2A_AGENT];
+    const agents = [...POLL_AGENTS, SHELF, LIBRARY_AGENT, MCP_AGENT, A2A_AGENT, COUNCIL];
     const limits = { lease_seconds: this.options.leaseSeconds, max_attempts: 4 };
     const backoff = { initial_ms: 200, factor: 2, max_ms: 2_000, jitter: 0.2 };
     const delegator_weights = { "caller:delegator-0-a": 3 };
@@ -149,6 +161,7 @@ export class Stage {
         ...{ limits, backoff, delegator_weights },
         ...(isSerial(name) && { serial_by: "context" }),
         ...(name === POLL_AGENTS[0] && { sticky_seconds: 1 }),
+        ...(name === COUNCIL && { votes: { needed: 2, not_by_delegator: true } }),
       });
     for (const name of agents)
       this.tokens[`agent:${name}`] = (await admin.createToken(`agent:${name}`)).token;
@@ -158,7 +171,7 @@ export class Stage {
         this.tokens[caller] = (await admin.createToken(caller)).token;
       }
     }
-    for (const caller of ["caller:mcp", "caller:a2a", "caller:agui"])
+    for (const caller of ["caller:mcp", "caller:a2a", "caller:agui", ...PEOPLE])
       this.tokens[caller] = (await admin.createToken(caller)).token;
   }
 
@@ -179,7 +192,7 @@ export class Stage {
     });
     const own = (names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, this.tokens[name] ?? ""]));
-    const agentTokens = own([...POLL_AGENTS, SHELF].map((name) => `agent:${name}`));
+    const agentTokens = own([...POLL_AGENTS, SHELF, COUNCIL].map((name) => `agent:${name}`));
     const add = (role: Role, count: number, tokens: (n: number) => Record<string, string>) => {
       for (let n = 0; n < count; n += 1) {
         const proc = `${role}-${n}`;
@@ -193,6 +206,7 @@ export class Stage {
             role === "delegator"
               ? options.rate / options.delegators
               : Math.min(2, Math.max(0.5, options.rate / 12)),
+          ruleSeconds: Math.max(0.6, (options.minutes * 60) / MOST_RULES),
           leaseSeconds: options.leaseSeconds,
           slots: options.soak ? 120 : 12,
           pollSeconds: options.soak ? 20 : 3,
@@ -220,6 +234,12 @@ export class Stage {
     add("mcp", 1, () => own([`agent:${MCP_AGENT}`, "caller:mcp"]));
     add("a2a", 1, () => own([`agent:${A2A_AGENT}`, "caller:a2a"]));
     add("agui", 1, () => own(["caller:agui"]));
+    // Their rules would only grow.
+    if (!options.soak)
+      add("person", 1, () => ({
+        ...own([...PEOPLE, "caller:delegator-0-a", "caller:delegator-0-b"]),
+        operator: this.operatorToken,
+      }));
     add("delegator", options.delegators, (n) => own([`caller:delegator-${n}-a`, `caller:delegator-${n}-b`]));
   }
 

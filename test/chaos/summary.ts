@@ -1,7 +1,8 @@
 /** The figures of a run: counts and times. The checker decides whether they are right. */
+import { MOVES } from "../../src/lifecycle/states.ts";
 import { voidAt } from "./check/loss.ts";
 import type { Call, History } from "./history.ts";
-import { RAISED } from "./setup.ts";
+import { COUNCIL, RAISED } from "./setup.ts";
 
 export interface Summary {
   readonly seconds: number;
@@ -25,6 +26,14 @@ export interface Summary {
   };
   /** Conversations with more than one delegation. */
   readonly conversations: number;
+  readonly rules: {
+    readonly created: number;
+    readonly revoked: number;
+    /** Answers and votes that they gave. */
+    readonly answers: number;
+  };
+  /** Of questions that need several people. */
+  readonly votes: { readonly given: number; readonly approved: number; readonly denied: number };
   /** Of submits that were accepted at the first try, in ms. */
   readonly accepted_ms: { readonly p50: number; readonly p99: number; readonly max: number };
   /** The longest time that a submit went without an answer, in ms. */
@@ -84,6 +93,8 @@ export function summarize(history: History, seconds: number): Summary {
     deliveries: history.deliveries.length,
     budgets: budgetsOf(history),
     conversations: conversationsOf(history),
+    rules: rulesOf(history),
+    votes: votesOf(history),
     accepted_ms: { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: quantile(times, 1) },
     unanswered_ms: Math.round(Math.max(0, ...submits.flatMap(waited))),
     recovered_ms: { p50: quantile(recoveries, 0.5), max: quantile(recoveries, 1) },
@@ -103,6 +114,25 @@ function budgetsOf({ finals, calls }: History): Summary["budgets"] {
     failed: limited.filter(({ error }) => error === "budget_exceeded").length,
     raised: calls.filter(({ op, result, text }) => op === "answer" && result === "ok" && text === RAISED)
       .length,
+  };
+}
+
+function rulesOf({ calls, stored }: History): Summary["rules"] {
+  const accepted = (op: string) =>
+    new Set(calls.filter((call) => call.op === op && call.result === "ok").map(({ rule }) => rule)).size;
+  const answers = [...stored.values()].flat().filter(({ answer }) => answer?.via === "rule").length;
+  return { created: accepted("create_rule"), revoked: accepted("revoke_rule"), answers };
+}
+
+function votesOf({ stored, dump }: History): Summary["votes"] {
+  const council = dump.records.filter(({ target }) => target === COUNCIL);
+  const events = council.flatMap(({ id }) => stored.get(id) ?? []);
+  const answers = events.filter(({ status, answer }) => status === MOVES.answer.status && answer);
+  const approved = answers.filter(({ answer }) => answer?.votes !== undefined).length;
+  return {
+    given: events.filter(({ status }) => status === MOVES.vote.status).length,
+    approved,
+    denied: answers.length - approved,
   };
 }
 

@@ -9,8 +9,10 @@ import { mismatch, ticket } from "./finals.ts";
 import { fence, lostReply, staleLease, twoReplies, usedTwice, wokenEarly } from "./leases.ts";
 import { judge, type Verdict } from "./loss.ts";
 import { a2aOrder, agUiOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
+import { misruled, overused, revokedRule } from "./rules.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
 import { outOfTurn } from "./turns.ts";
+import { outvoted } from "./votes.ts";
 
 /** Rules by the name that their violations have. */
 export const RULES = {
@@ -38,6 +40,10 @@ export const RULES = {
   overspent,
   unreported,
   charged,
+  "revoked-rule": revokedRule,
+  overused,
+  misruled,
+  outvoted,
   mismatch,
   ticket,
   "delivery-forged": forgedDelivery,

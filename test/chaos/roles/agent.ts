@@ -6,7 +6,7 @@ import * as z from "zod";
 import { isTerminal, stateSchema } from "../../../src/schema/delegation.ts";
 import { Random } from "../random.ts";
 import type { Facts } from "../rows.ts";
-import { keyOf, SHELF, taskOf } from "../setup.ts";
+import { ACTIONS, ARGUMENT_BELOW, COUNCIL, keyOf, SHELF, taskOf } from "../setup.ts";
 import { type Part, shown, shownSchema } from "./part.ts";
 
 const grantSchema = z.object({
@@ -48,7 +48,7 @@ const BEHAVIORS = {
   quick: 55,
   steady: 14,
   pieces: 8,
-  ask: 7,
+  ask: 12,
   lead: 6,
   retry: 4,
   twice: 4,
@@ -80,7 +80,7 @@ export async function runAgent(part: Part): Promise<void> {
     Array.from({ length: slots }, async (_, slot) => {
       const agent = agents[slot % agents.length];
       if (agent !== undefined) await serve(part, agent, slot);
-    }).concat(shelf(part)),
+    }).concat(shelf(part), serve(part, COUNCIL, -2), serve(part, COUNCIL, -3)),
   );
 }
 
@@ -126,7 +126,8 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   const answered = delegation.history.find(({ metadata }) => metadata?.interrupt_id !== undefined);
 
   const isSpending = delegation.budget !== undefined;
-  const drawn = part.setup.behavior ?? random.weighted<string>(isSpending ? SPENDING : BEHAVIORS);
+  const ofAgent = agent === COUNCIL ? "ask" : part.setup.behavior;
+  const drawn = ofAgent ?? random.weighted<string>(isSpending ? SPENDING : BEHAVIORS);
   const asks = drawn === "ask" && !isChild(key);
   const hasWaited = grant.awaited !== undefined;
   const isOver = asks ? answered !== undefined || fence > 2 : drawn === "lead" && hasWaited;
@@ -200,7 +201,7 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
       await reply("completed");
       return;
     case "ask": {
-      const body = { kind: random.chance(0.8) ? "input" : "auth", text: "May I?", request_id: ASKED };
+      const body = questionOf(part, agent, key);
       const ask = (hold: boolean) =>
         part.insist("interrupt", facts, { as, path: path("interrupt"), body: { ...body, hold } });
       const holds = random.chance(0.6);
@@ -256,6 +257,21 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
       await part.sleep(random.between(0, 80));
       await reply("completed");
   }
+}
+
+/** The same at every lease. Often it proposes actions, which rules may decide. */
+function questionOf(part: Part, agent: string, key: string): object {
+  const random = new Random(part.setup.seed, `${key}/question`);
+  const kind = random.chance(0.8) || agent === COUNCIL ? "input" : "auth";
+  const own = { text: "May I?", request_id: ASKED };
+  if (agent !== COUNCIL && random.chance(0.25)) return { kind, ...own };
+  const action = () => ({
+    name: random.pick(ACTIONS),
+    arguments: { n: random.int(0, ARGUMENT_BELOW - 1), ...(random.chance(0.15) && { more: true }) },
+  });
+  const first = { ...own, action: action(), edit: true };
+  if (random.chance(0.75)) return { kind, ...first };
+  return { kind, requests: [first, { request_id: `${ASKED}-too`, action: action() }] };
 }
 
 /** The key of a child is that of its parent, with a number. */

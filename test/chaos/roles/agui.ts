@@ -146,10 +146,12 @@ async function resume(
   { id, target, context_id, interrupt }: z.infer<typeof askedSchema>,
 ): Promise<void> {
   const interruptId = interrupt?.id ?? "";
+  const said = { decision: "approve", text: "yes" };
+  const answers = Object.fromEntries((interrupt?.requests ?? []).map(({ request_id }) => [request_id, said]));
   const input = {
     threadId: context_id,
     messages: [],
-    resume: [{ interruptId, status: "resolved", payload: { decision: "approve", text: "yes" } }],
+    resume: [{ interruptId, status: "resolved", payload: { answers } }],
     forwardedProps: { errand: { attach: true, delegation_id: id } },
   };
   const isAsked = async () => {

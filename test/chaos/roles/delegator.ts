@@ -10,7 +10,7 @@ import type { Budget } from "../../../src/schema/budget.ts";
 import { isBudgetQuestion } from "../../../src/schema/budget-question.ts";
 import type { Random } from "../random.ts";
 import type { Ending } from "../recorder.ts";
-import { LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, RAISED, SHELF, taskOf } from "../setup.ts";
+import { COUNCIL, LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, RAISED, SHELF, taskOf } from "../setup.ts";
 import { type Part, shown, shownSchema } from "./part.ts";
 
 const WAYS = { rest: 60, batch: 8, library: 22, callback: 10 } as const;
@@ -57,6 +57,8 @@ async function one(part: Part, as: string, key: string): Promise<string | undefi
     [PUSH_AGENT]: 4,
     [MCP_AGENT]: 3,
     [SHELF]: 3,
+    // Without people, nobody would answer it.
+    [COUNCIL]: setup.keyed ? 6 : 0,
   });
   const task = taskOf(key, "x".repeat(random.chance(0.05) ? random.int(1_000, 20_000) : random.int(10, 400)));
   // Those of one caller and agent that follow each other are a conversation, which ends after some time.
@@ -195,7 +197,10 @@ async function after(part: Part, as: string, other: string, id: string): Promise
   }
 }
 
-const inboxSchema = z.object({ results: z.array(shownSchema), cursor: z.string() });
+const inboxSchema = z.object({
+  results: z.array(shownSchema.extend({ target: z.string() })),
+  cursor: z.string(),
+});
 
 /** Reads the inbox and answers questions. */
 async function answering(part: Part, as: string): Promise<void> {
@@ -209,10 +214,13 @@ async function answering(part: Part, as: string): Promise<void> {
     }
     const page = inboxSchema.parse(body);
     cursor = page.cursor;
-    for (const { id, interrupt } of page.results) {
+    for (const { id, interrupt, target } of page.results) {
       if (!interrupt) continue;
       const isForBudget = isBudgetQuestion(interrupt.id);
-      const isDenied = isForBudget && part.random.chance(0.2);
+      const isOfCouncil = target === COUNCIL && !isForBudget;
+      // Its own approval does not count; its denial does.
+      if (isOfCouncil && part.random.chance(0.4)) continue;
+      const isDenied = part.random.chance(isForBudget ? 0.2 : isOfCouncil ? 0.1 : 0);
       const [decision, text] = isDenied ? ["deny", "no"] : ["approve", isForBudget ? RAISED : "yes"];
       const answers = Object.fromEntries(
         interrupt.requests.map(({ request_id }) => [request_id, { decision, text }]),
@@ -222,7 +230,8 @@ async function answering(part: Part, as: string): Promise<void> {
         path: `/v1/delegations/${id}/answer`,
         body: { interrupt_id: interrupt.id, answers },
       };
-      await part.insist("answer", { id, text }, request, shown, 60_000);
+      const facts = { id, text, decision, asked: interrupt.id };
+      await part.insist("answer", facts, request, shown, 60_000);
     }
   }
 }

@@ -8,6 +8,7 @@ import { runDelegator } from "./delegator.ts";
 import { runLibrary } from "./library.ts";
 import { runMcp } from "./mcp.ts";
 import { Part } from "./part.ts";
+import { runPerson } from "./person.ts";
 import { runReceiver } from "./receiver.ts";
 import { runServer } from "./server.ts";
 import { runSubscriber } from "./subscriber.ts";
@@ -19,6 +20,7 @@ const RUN: Record<Role, (part: Part) => Promise<void>> = {
   delegator: runDelegator,
   library: runLibrary,
   mcp: runMcp,
+  person: runPerson,
   receiver: runReceiver,
   server: runServer,
   subscriber: runSubscriber,
