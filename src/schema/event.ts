@@ -367,6 +367,10 @@ export const failedEventSchema = z.object({
   by: principalSchema.optional(),
   /** The id of the question that expired unanswered, or whose answer denied a larger budget. */
   interrupt_id: z.string().optional(),
+  /** How many approvals the question that expired needed; absent: it needed one answer. */
+  needed: z.int().min(1).optional(),
+  /** Who had approved the question that expired. */
+  votes: z.array(voteSchema).optional(),
   /** By which way a larger budget was denied, as in the event `answered`. */
   via: answeredEventSchema.shape.via,
   /** The answer that denied a larger budget, by `request_id`. */

@@ -16,6 +16,14 @@ export const noticeSchema = z.enum([
 ]);
 export type NoticeKind = z.infer<typeof noticeSchema>;
 
+/**
+ * Why somebody is told of a question that is not new. `escalated`: their approval counts by now, because it is not answered.
+ * `reminder`: they have not approved it yet. `voided`: their approval no longer counts, because somebody approved something
+ * else, such as other arguments.
+ */
+export const askedAgainSchema = z.enum(["escalated", "reminder", "voided"]);
+export type AskedAgain = z.infer<typeof askedAgainSchema>;
+
 /** How notifications leave the broker. */
 export const channelKindSchema = z.enum(["webhook", "slack", "ntfy", "email", "web_push"]);
 export type ChannelKind = z.infer<typeof channelKindSchema>;

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { secretSchema } from "./callback.ts";
 import { stateSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
-import { channelKindSchema, noticeSchema } from "./notice.ts";
+import { askedAgainSchema, channelKindSchema, noticeSchema } from "./notice.ts";
 import {
   agentNameSchema,
   httpUrlSchema,
@@ -14,6 +14,7 @@ import {
   principalPatternSchema,
   principalSchema,
 } from "./values.ts";
+import { questionVotesSchema } from "./votes.ts";
 
 export const SUBSCRIPTION_ID = /^sub_[0-9a-z]{26}$/;
 /** The id of a subscription, `sub_…`. */
@@ -268,6 +269,12 @@ export const notificationSchema = z.strictObject({
   delegation_id: z.string().optional(),
   /** The question. */
   interrupt_id: z.string().optional(),
+  /** Of `question`: why you are told of it again, or only now; absent: it was just asked. */
+  reason: askedAgainSchema.optional(),
+  /** Which reminder it is, from 1. */
+  reminder: z.int().min(1).optional(),
+  /** The approvals of a question that needs several, where the agent's `notify.contents` has the channel. */
+  votes: questionVotesSchema.pick({ needed: true, given: true }).optional(),
   /** Of `ended`: how. */
   state: stateSchema.optional(),
   /** Of `ended`: the code of the failure. */

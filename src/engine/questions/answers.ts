@@ -10,7 +10,7 @@ import { readSummaries } from "../../lifecycle/summary.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { AnswersFilter, SettledQuestion, SettledRequest } from "../../schema/answered.ts";
 import { interruptSchema } from "../../schema/delegation.ts";
-import { answeredEventSchema } from "../../schema/event.ts";
+import { answeredEventSchema, failedEventSchema } from "../../schema/event.ts";
 import { toInstant } from "../../schema/values.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Scans } from "../broker.ts";
@@ -57,6 +57,8 @@ interface Settled {
   /** Null: it expired. */
   readonly answered: z.infer<typeof answerSchema> | null;
   readonly interrupt_id: string;
+  /** Of those that people voted on. */
+  readonly approvals: Pick<SettledQuestion, "needed" | "votes">;
   readonly question: EventPlace;
 }
 
@@ -133,15 +135,19 @@ const answerSchema = answeredEventSchema.pick({
   answers: true,
   changes: true,
 });
-const expiredEventSchema = z.object({ interrupt_id: z.string() });
+/** Also what others than its answer tell of the question. */
+const settledEventSchema = z.object({
+  interrupt_id: z.string(),
+  ...failedEventSchema.pick({ needed: true, votes: true }).shape,
+});
 
 function toSettled(position: Position, entry: Entry, question: EventPlace): Settled {
   const more: unknown = JSON.parse(`{${entry.more}}`);
   // A denial of a larger budget is the last event of its delegation.
   const answered =
     entry.status === "answered" ? answerSchema.parse(more) : (answerSchema.safeParse(more).data ?? null);
-  const { interrupt_id } = answered ?? expiredEventSchema.parse(more);
-  return { position, entry, answered, interrupt_id, question };
+  const { interrupt_id, ...approvals } = settledEventSchema.parse(more);
+  return { position, entry, answered, interrupt_id, approvals, question };
 }
 
 function matches(query: AnswersQuery, { entry, answered }: Settled): boolean {
@@ -186,7 +192,7 @@ function toQuestion({ interrupt_id }: Settled, { at, more }: Entry): Question | 
 }
 
 function toAnswer(
-  { entry, answered, interrupt_id }: Settled,
+  { entry, answered, interrupt_id, approvals }: Settled,
   question: Question | null,
   task_preview: string,
 ): SettledQuestion {
@@ -199,8 +205,8 @@ function toAnswer(
     settled_at: toInstant(at),
     by: answered?.by ?? null,
     via: answered?.via ?? null,
-    ...(answered?.votes && { votes: answered.votes }),
     requests: toRequests(answered, question),
+    ...approvals,
   };
 }
 

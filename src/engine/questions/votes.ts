@@ -29,6 +29,10 @@ type Request = Question["requests"][number];
 export const asksForApproval = ({ kind, requests }: Question): boolean =>
   kind === "input" && requests.some(offersApproval);
 
+/** Whether people vote on it: the broker's own question needs one answer. */
+export const isVotedOn = (question: Question & Pick<Interrupt, "id">): boolean =>
+  asksForApproval(question) && !isBudgetQuestion(question.id);
+
 const offersApproval = (request: Request): boolean => choicesOf(request).includes("approve");
 
 const approves = (request: Request, { decision }: AnswerInput): boolean =>

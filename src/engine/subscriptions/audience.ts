@@ -14,6 +14,8 @@ export interface Happening extends Notice {
   readonly delegator: string;
   /** The event that tells of it; absent: it comes from the time that passes. */
   readonly event?: Pick<Entry, "id" | "shard">;
+  /** Of those whom it concerns, whom it is told to; absent: all of them. */
+  readonly only?: (principal: Principal) => boolean;
 }
 
 /** Subscriptions by what they may be told of. */
@@ -62,7 +64,7 @@ export class Audience {
 
   /** A notification for each channel that is not paused. */
   told(happening: Happening): Told[] {
-    const { delegator, event: _, ...notice } = happening;
+    const { delegator, event: _, only = () => true, ...notice } = happening;
     const members = [
       ...this.#wide,
       ...(notice.kind === "no_worker"
@@ -70,7 +72,7 @@ export class Audience {
         : (this.#own.get(delegator) ?? [])),
     ];
     return members
-      .filter((member) => concerns(member, happening))
+      .filter((member) => concerns(member, happening) && only(member.principal))
       .flatMap(({ subscription }) => tell(subscription, notice));
   }
 }

@@ -172,8 +172,11 @@ async function nextOf(
 ): Promise<{ readonly message: Composed | null; readonly count: number }> {
   const [first] = due;
   const { digest_above } = subscription.settings;
-  if (first && due.length > digest_above) {
-    const left = await mattering(broker, subscription, due);
+  const news = withoutOldReminders(due);
+  const old = news[0] ? due.indexOf(news[0]) : 0;
+  if (old > 0) return { message: null, count: old };
+  if (first && news.length > digest_above) {
+    const left = await mattering(broker, subscription, news);
     if (left.length > digest_above || left.length === 0)
       return { message: left.length === 0 ? null : toDigest(broker, subscription, left), count: due.length };
     const [live] = left;
@@ -181,6 +184,12 @@ async function nextOf(
     if (before > 0) return { message: null, count: before };
   }
   return { message: first ? await toNotification(broker, subscription, channel, first) : null, count: 1 };
+}
+
+/** Of the reminders of one question, the last says all. */
+function withoutOldReminders(due: readonly StoredNotice[]): readonly StoredNotice[] {
+  const last = new Map(due.flatMap((one) => (one.reminder === undefined ? [] : [[one.question, one]])));
+  return due.filter((one) => one.reminder === undefined || last.get(one.question) === one);
 }
 
 async function mattering(
@@ -200,7 +209,7 @@ async function mattering(
 /** So that a question that expires says who knew of it. */
 async function note(
   broker: Needs,
-  { kind, delegation, question }: StoredNotice,
+  { kind, delegation, question, reminder }: StoredNotice,
   person: string,
   channel: ChannelKind,
   now: number,
@@ -209,7 +218,8 @@ async function note(
   if (delegation === undefined || question === undefined) return;
   const told = { person, channel, at: toInstant(now) };
   // It was delivered, and must not be sent again for want of this note.
-  await noteTold(broker.redis, { delegation, question }, told, broker.retentionMs + FOR_A_DAY_MS).catch(
-    (error: unknown) => warn(broker, error, "who was notified of a question is not noted"),
-  );
+  await noteTold(broker.redis, { delegation, question }, told, {
+    forMs: broker.retentionMs + FOR_A_DAY_MS,
+    isReminder: reminder !== undefined,
+  }).catch((error: unknown) => warn(broker, error, "who was notified of a question is not noted"));
 }

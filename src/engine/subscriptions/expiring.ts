@@ -1,31 +1,88 @@
-/** What no event tells, because only time passes: a question about to expire. */
-import { readRecord } from "../../lifecycle/stored-delegation.ts";
+/**
+ * What no event tells, because only time passes: a question about to expire, one that is escalated, and reminders. Each is
+ * told once, also by several gateways: its name leaves the list in the step that adds the notifications. Limit: the agent's
+ * `votes` decide as they are then, but whether there is an escalation or a reminder at all as they were when it was asked.
+ */
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isUnavailable } from "../../redis/errors.ts";
+import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
-import type { Audience } from "./audience.ts";
-import type { SubscriptionStore } from "./store.ts";
+import { countsAfter } from "../questions/votes.ts";
+import { countsAt, hasApproved, type VotedOn, votedOn } from "./approvers.ts";
+import type { Audience, Happening } from "./audience.ts";
+import type { SubscriptionStore, Timely } from "./store.ts";
+import { type Due, parseTimely } from "./timely.ts";
 
 export async function tellExpiring(
-  broker: Pick<Broker, "redis" | "shards">,
+  broker: Pick<Broker, "agents" | "redis" | "shards">,
   store: SubscriptionStore,
   audience: Audience,
   now: number,
 ): Promise<void> {
   for (const name of await store.expiring(now)) {
-    const [delegation = "", question = ""] = name.split(" ");
+    const { delegation, question, due } = parseTimely(name);
     const record = await readRecord(broker.redis, broker.shards, delegation).catch((error: unknown) => {
       // Its shard is away: later.
       if (isUnavailable(error)) throw error;
       return null;
     });
-    const isOpen = record && openInterrupt(record)?.id === question;
-    const told = isOpen
-      ? audience.told({
-          ...{ kind: "question_expiring", agent: record.get("target"), at: now },
-          ...{ delegation, question, delegator: record.get("delegator") },
-        })
-      : [];
-    await store.tell(told, now, name);
+    const open = record && openInterrupt(record);
+    const isOpen = record && open?.id === question;
+    const { happening, next } = isOpen
+      ? stepOf(name, due, { record, voted: await votedOn(broker, record, open), now })
+      : NOTHING;
+    const told =
+      happening && record
+        ? audience.told({
+            ...{ ...happening, agent: record.get("target"), at: now },
+            ...{ delegation, question, delegator: record.get("delegator") },
+          })
+        : [];
+    await store.tell(told, now, { name, next });
   }
+}
+
+interface Step {
+  readonly happening: Pick<Happening, "kind" | "reason" | "reminder" | "only"> | null;
+  /** What is due next in its place. */
+  readonly next?: Timely | undefined;
+}
+const NOTHING: Step = { happening: null };
+
+interface Open {
+  readonly record: StoredDelegation;
+  readonly voted: VotedOn | null;
+  readonly now: number;
+}
+
+function stepOf(name: string, due: Due, { record, voted, now }: Open): Step {
+  const only = voted && {
+    only: (principal: Principal) => countsAt(voted, principal, now) && !hasApproved(record, principal),
+  };
+  if (due.what === "expiring") return { happening: { kind: "question_expiring", ...only } };
+  // Nobody votes on it any more.
+  if (!voted || !only) return NOTHING;
+  const { votes, delegator, raised_at } = voted;
+  const ends = record.get("interrupt_expires_at") ?? 0;
+  const at = (next: string, ms: number) => (ms < ends ? { next: { name: next, at: Math.round(ms) } } : {});
+  if (due.what === "remind") {
+    if (votes.remind_seconds === null) return NOTHING;
+    const { delegation, question } = parseTimely(name);
+    return {
+      happening: { kind: "question", reason: "reminder", reminder: due.n, ...only },
+      ...at(`${delegation} ${question} remind ${due.n + 1}`, now + votes.remind_seconds * 1000),
+    };
+  }
+  if (votes.escalate_seconds === null) return NOTHING;
+  const from = raised_at + votes.escalate_seconds * 1000;
+  if (from > now) return { happening: null, ...at(name, from) };
+  // Those whose approval counts from the beginning know of it.
+  const isNew = (principal: Principal) => (countsAfter(votes, principal, delegator) ?? 0) > 0;
+  return {
+    happening: {
+      ...{ kind: "question", reason: "escalated" },
+      only: (principal) => isNew(principal) && only.only(principal),
+    },
+  };
 }

@@ -1,22 +1,28 @@
-/** What a stored event is to subscriptions: a question, a question that nobody answered, an end, or nothing. */
+/** What a stored event is to subscriptions: a question, votes that no longer count, a question that expired, an end, or nothing. */
 import * as z from "zod";
 import type { Entry } from "../../events/entry.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { parseJson } from "../../util/parse-json.ts";
+import { toPrincipal } from "../access/access.ts";
+import { personOf } from "../questions/votes.ts";
 import type { Happening } from "./audience.ts";
 
 const questionSchema = z.object({
   auto: z.literal(true).optional(),
-  interrupt: z.object({ id: z.string(), expires_at: z.string() }),
+  interrupt: z.looseObject({ id: z.string(), expires_at: z.string() }),
 });
+const votedSchema = z.object({ interrupt_id: z.string(), voided: z.array(z.string()).default([]) });
 const failureSchema = z.object({
   error: z.object({ code: z.string() }),
   /** The question that expired. */
   interrupt_id: z.string().optional(),
+  /** If it needed the approvals of several people. */
+  needed: z.number().optional(),
+  votes: z.array(z.unknown()).default([]),
 });
 
 export const isOfInterest = ({ status, type }: Pick<Entry, "status" | "type">): boolean =>
-  status === "interrupted" || TERMINAL_EVENT_TYPES.includes(type);
+  status === "interrupted" || status === "voted" || TERMINAL_EVENT_TYPES.includes(type);
 
 /** Whether the event is the answer to the question of the event before it. */
 export const answers = (entry: Entry, before: Entry): boolean =>
@@ -25,7 +31,13 @@ export const answers = (entry: Entry, before: Entry): boolean =>
 interface Found {
   readonly happenings: readonly Happening[];
   /** The question that was asked, and when it expires, ms. `auto`: it was to be answered at once, so nobody needs to. */
-  readonly question?: { readonly id: string; readonly expires_at: number; readonly auto: boolean };
+  readonly question?: {
+    readonly id: string;
+    readonly expires_at: number;
+    readonly auto: boolean;
+    /** As the event has it. */
+    readonly interrupt: unknown;
+  };
 }
 
 export function happeningsOf(entry: Entry): Found {
@@ -38,15 +50,28 @@ export function happeningsOf(entry: Entry): Found {
     const { id, expires_at } = asked.interrupt;
     return {
       happenings: [{ kind: "question", ...common, question: id }],
-      question: { id, expires_at: Date.parse(expires_at), auto: asked.auto === true },
+      question: {
+        ...{ id, expires_at: Date.parse(expires_at), auto: asked.auto === true },
+        interrupt: asked.interrupt,
+      },
     };
+  }
+  if (status === "voted") {
+    const { interrupt_id: question, voided = [] } = votedSchema.safeParse(parseJson(`{${more}}`)).data ?? {};
+    if (question === undefined || voided.length === 0) return { happenings: [] };
+    const people = voided.map((by) => personOf(toPrincipal(by)));
+    const only: Happening["only"] = (principal) => people.includes(personOf(principal));
+    return { happenings: [{ kind: "question", reason: "voided", ...common, question, only }] };
   }
   if (!TERMINAL_EVENT_TYPES.includes(type)) return { happenings: [] };
   const ended = { kind: "ended" as const, ...common, state };
   const failure = failureSchema.safeParse(parseJson(`{${more}}`)).data;
   if (failure?.error.code !== "interrupt_expired") return { happenings: [ended] };
-  const { interrupt_id: question } = failure;
-  return {
-    happenings: [{ kind: "question_expired", ...common, ...(question !== undefined && { question }) }, ended],
+  const { interrupt_id: question, needed, votes } = failure;
+  const expired = {
+    ...{ kind: "question_expired" as const, ...common },
+    ...(question !== undefined && { question }),
+    ...(needed !== undefined && { needed, given: votes.length }),
   };
+  return { happenings: [expired, ended] };
 }

@@ -6,14 +6,16 @@ import { createHash } from "node:crypto";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
-import type { AgentNotify, NoticeKind } from "../../schema/notice.ts";
+import type { AgentNotify, AskedAgain, NoticeKind } from "../../schema/notice.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
-import { canSee, mayControl, toPrincipal } from "../access/access.ts";
+import type { Vote } from "../../schema/votes.ts";
+import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
 import { digestOf, linkAnswerOf, ONE_TAP } from "../links/fitting.ts";
 import type { Link } from "../links/store.ts";
+import { countsAt, hasApproved, votedOn, votesNow } from "./approvers.ts";
 import type { Composed } from "./composed.ts";
 import { linesOf } from "./lines.ts";
 import { stillWaiting } from "./no-workers.ts";
@@ -41,12 +43,9 @@ function linkTo({ linkBase }: Pick<Needs, "linkBase">, fragment: string): Linked
 
 /** The same for the same thing, whoever sends it and however often. */
 function idOf({ id }: StoredSubscription, notices: readonly StoredNotice[]): string {
-  const of = notices.map(({ kind, agent, delegation, question, at }) => [
-    kind,
-    agent,
-    delegation,
-    question,
-    at,
+  const of = notices.map(({ kind, agent, delegation, question, at, reason, reminder = 0 }) => [
+    ...[kind, agent, delegation, question, at],
+    ...(reason === undefined ? [] : [reason, reminder]),
   ]);
   return `ntf_${createHash("sha256")
     .update(JSON.stringify([id, of]))
@@ -61,7 +60,7 @@ export async function toNotification(
   channel: Channel,
   notice: StoredNotice,
 ): Promise<Composed | null> {
-  const { kind, agent, delegation, question, state, at } = notice;
+  const { kind, agent, delegation, question, state, at, reason, reminder } = notice;
   const head = {
     id: idOf(subscription, [notice]),
     subscription_id: subscription.id,
@@ -71,11 +70,11 @@ export async function toNotification(
   if (kind === "no_worker" || delegation === undefined) {
     const waiting = await stillWaiting(broker, agent);
     if (waiting === 0) return null;
-    const count = waiting === 1 ? "1 delegation waits" : `${waiting} delegations wait`;
+    const many = waiting === 1 ? "1 delegation waits" : `${waiting} delegations wait`;
     return plain({
       ...head,
       title: `Nobody polls for ${agent}`,
-      text: `${count} for a worker.`,
+      text: `${many} for a worker.`,
       ...linkTo(broker, `#/agents/${agent}`),
       ...{ agent, waiting },
     });
@@ -87,27 +86,46 @@ export async function toNotification(
   const notify = (await broker.agents.read(agent))?.spec.notify;
   const shows = notify?.contents.includes(channel.kind) === true;
   const code = codeOf(record);
+  const votes = asks && shows ? toDelegation(record).interrupt?.votes : undefined;
   const notification = {
     ...head,
-    title: titleOf(kind, agent, state, code),
+    title: titleOf(notice, code),
     text: linesOf([
-      kind === "question_expired" ? await toldText(broker, delegation, question) : "",
+      votes ? approvalsText(votes.needed, votes.given) : "",
+      kind === "question_expired" ? await expiredText(broker, notice) : "",
       shows ? contentsOf(record, asks) : "",
     ]),
     ...linkTo(broker, `#/d/${delegation}`),
     ...{ agent, delegation_id: delegation },
     ...(question !== undefined && { interrupt_id: question }),
+    ...(reason !== undefined && { reason }),
+    ...(reminder !== undefined && { reminder }),
+    ...(votes && { votes: { needed: votes.needed, given: votes.given } }),
     ...(kind === "ended" && { state: stateSchema.parse(state), ...(code !== null && { code }) }),
   };
   if (!asks || notify?.links !== "answer") return plain(notification);
   return withAnswerLink(broker, subscription, channel, record, { notification, oneTap: notify.one_tap });
 }
 
-/** Who knew of the question that nobody answered. */
-async function toldText({ redis }: Needs, delegation: string, question = ""): Promise<string> {
+/** Who knew of the question that expired, and how many approved. */
+async function expiredText(
+  { redis }: Needs,
+  { delegation = "", question = "", needed, given = 0 }: StoredNotice,
+): Promise<string> {
   const told = await readTold(redis, delegation, question);
-  if (told.length === 0) return "Nobody was notified of it.";
-  return `Notified of it: ${told.map(({ person, channel, at }) => `${person} by ${channel} at ${at}`).join(", ")}.`;
+  const people = told.map(({ person, channel, at }) => `${person} by ${channel} at ${at}`).join(", ");
+  return linesOf([
+    needed === undefined ? "" : `It needed ${count(needed, "approval")}, and had ${given}.`,
+    told.length === 0 ? "Nobody was notified of it." : `Notified of it: ${people}.`,
+  ]);
+}
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;
+
+function approvalsText(needed: number, given: readonly Vote[]): string {
+  if (needed === 1 && given.length === 0) return "";
+  const by = given.length === 0 ? "" : `: ${given.map((one) => one.by).join(", ")}`;
+  return `${given.length} of ${count(needed, "approval")}${by}.`;
 }
 
 const plain = (notification: Notification): Composed => ({ notification, buttons: [], buttonUrl: "" });
@@ -166,21 +184,46 @@ export async function stillMatters(
 async function matteringRecord(
   broker: Needs,
   { owner }: StoredSubscription,
-  { kind, delegation = "", question }: StoredNotice,
+  { kind, delegation = "", question, at }: StoredNotice,
 ): Promise<StoredDelegation | null> {
+  const principal = toPrincipal(owner);
   const record = await readRecord(broker.redis, broker.shards, delegation);
-  if (!record || !(await canSee(broker, toPrincipal(owner), record))) return null;
-  return isAsking(kind) && openInterrupt(record)?.id !== question ? null : record;
+  if (!record || !(await canSee(broker, principal, record))) return null;
+  return isAsking(kind) && !(await mayAsk(broker, principal, record, question, at)) ? null : record;
 }
 
-function titleOf(kind: NoticeKind, agent: string, state: string | undefined, code: string | null): string {
+/** Whether the question is open, and still asks this person, by the agent's `votes` as they are now. */
+async function mayAsk(
+  broker: Needs,
+  principal: Principal,
+  record: StoredDelegation,
+  question: string | undefined,
+  at: number,
+): Promise<boolean> {
+  const open = openInterrupt(record);
+  if (open?.id !== question || !open) return false;
+  if (hasApproved(record, principal) && (await votesNow(broker, record.get("target")))) return false;
+  const voted = await votedOn(broker, record, open);
+  return !voted || countsAt(voted, principal, at);
+}
+
+const ASKED_AGAIN: Readonly<Record<AskedAgain, (agent: string) => string>> = {
+  escalated: (agent) => `${agent} asks, and waits for approval; by now yours counts, too`,
+  reminder: (agent) => `${agent} still waits for your approval`,
+  voided: (agent) =>
+    `${agent} asks again: somebody approved something else, and your approval no longer counts`,
+};
+
+function titleOf({ kind, agent, state, reason, needed = 1 }: StoredNotice, code: string | null): string {
   switch (kind) {
     case "question":
-      return `${agent} asks`;
+      return reason ? ASKED_AGAIN[reason](agent) : `${agent} asks`;
     case "question_expiring":
       return `${agent} still waits for an answer, and its question is about to expire`;
     case "question_expired":
-      return `Nobody answered ${agent}, so its work failed`;
+      return needed > 1
+        ? `Too few people approved what ${agent} asked, so its work failed`
+        : `Nobody answered ${agent}, so its work failed`;
     case "no_worker":
       return `Nobody polls for ${agent}`;
     case "ended":
@@ -203,9 +246,13 @@ function cut(text: string): string {
 /** What is asked, or the task that ended. */
 function contentsOf(record: StoredDelegation, asks: boolean): string {
   const requests = asks ? (openInterrupt(record)?.requests ?? []) : [];
-  const lines = requests.flatMap(({ message, action }) => [
+  const approved = asks ? (toDelegation(record).interrupt?.votes?.answers ?? {}) : {};
+  const lines = requests.flatMap(({ request_id, message, action }) => [
     textOf(message),
     ...(action ? [`${action.name} ${JSON.stringify(action.arguments ?? {})}`] : []),
+    ...(approved[request_id]?.data === undefined
+      ? []
+      : [`Approved so far: ${JSON.stringify(approved[request_id]?.data)}`]),
   ]);
   const preview: unknown = JSON.parse(record.get("task_preview"));
   const text = asks ? linesOf(lines) : String(preview);

@@ -9,26 +9,28 @@
 import { compareIds, type Entry, toEntry } from "../../events/entry.ts";
 import { edges, readPage } from "../../events/stored.ts";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import { interruptSchema } from "../../schema/delegation.ts";
+import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
+import { isVotedOn } from "../questions/votes.ts";
+import { countsAt, type VotedOn, votesNow } from "./approvers.ts";
 import type { Audience } from "./audience.ts";
 import { answers, happeningsOf, isOfInterest } from "./happenings.ts";
-import type { SubscriptionStore, Told } from "./store.ts";
+import type { SubscriptionStore, Timely, Told } from "./store.ts";
+import { timelyOf } from "./timely.ts";
 
-type Needs = Pick<Broker, "bulk" | "redis" | "shards">;
+type Needs = Pick<Broker, "agents" | "bulk" | "redis" | "shards">;
 
 /** About how many notifications one step adds. */
 const MOST_TOLD = 2_000;
 /** Of a stream without an event; `0-0` would ask for what is left of it, and not whether all of it is. */
 const BEFORE_ALL = "0-1";
 const AGENTS_AT_ONCE = 100;
-/** A question is announced to expire when a tenth of its time is left, but within these bounds, ms. */
-const SOONEST_MS = 30_000;
-const LATEST_MS = 3_600_000;
 
 interface Collected {
   readonly told: readonly Told[];
-  readonly questions: readonly { readonly name: string; readonly at: number }[];
+  readonly questions: readonly Timely[];
 }
 
 /** Who reads, what, and for whom. */
@@ -79,7 +81,7 @@ async function write(
   const audience = await current();
   let position = from;
   let told: Told[] = [];
-  let questions: Collected["questions"][number][] = [];
+  let questions: Timely[] = [];
   const step = async (to: string): Promise<boolean> => {
     const moved = to === position || (await store.notice(shard, position, to, told, questions));
     position = to;
@@ -113,6 +115,7 @@ async function newestIn({ redis, shards }: Pick<Needs, "redis" | "shards">, shar
 export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<string[]> =>
   Promise.all(broker.shards.all.map((_, shard) => newestIn(broker, shard)));
 
+const votedQuestionSchema = interruptSchema.pick({ id: true, kind: true, requests: true });
 const NOTHING: Collected = { told: [], questions: [] };
 
 async function collect(
@@ -127,12 +130,28 @@ async function collect(
   // The clock of the shard may be ahead; it must not delay anything.
   const at = Math.min(entry.at, audience.now);
   const { shard, id } = entry;
-  const told = happenings.flatMap((happening) => audience.told({ ...happening, at, event: { shard, id } }));
+  const voted = question ? await votedOnOf(reading, entry, question.interrupt) : null;
+  const only = voted && { only: (principal: Principal) => countsAt(voted, principal, entry.at) };
+  const told = happenings.flatMap((happening) =>
+    audience.told({ ...happening, ...only, at, event: { shard, id } }),
+  );
   if (!question) return { told, questions: [] };
-  const life = question.expires_at - entry.at;
-  const lead = Math.min(Math.max(life / 10, SOONEST_MS), LATEST_MS, life / 2);
-  const tellAt = Math.round(question.expires_at - lead);
-  return { told, questions: [{ name: `${entry.delegation_id} ${question.id}`, at: tellAt }] };
+  const name = `${entry.delegation_id} ${question.id}`;
+  return {
+    told,
+    questions: timelyOf(name, { asked_at: entry.at, ...question }, voted?.votes ?? null),
+  };
+}
+
+/** Null: everybody who may answer the question is told of it. */
+async function votedOnOf(
+  { broker }: Reading,
+  { target, delegator, at: raised_at }: Entry,
+  interrupt: unknown,
+): Promise<VotedOn | null> {
+  const votes = await votesNow(broker, target);
+  const question = votes && votedQuestionSchema.safeParse(interrupt).data;
+  return question && isVotedOn(question) ? { votes, delegator, raised_at } : null;
 }
 
 /**

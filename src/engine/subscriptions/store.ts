@@ -48,6 +48,13 @@ export interface Told {
   readonly pause?: number;
 }
 
+/** What is told when time passes, by name. */
+export interface Timely {
+  readonly name: string;
+  /** When it is due, ms. */
+  readonly at: number;
+}
+
 /** A change of a subscription. */
 export interface SubscriptionChange {
   readonly fields: Readonly<Record<string, string | number>>;
@@ -226,7 +233,7 @@ export class SubscriptionStore {
     from: string,
     to: string,
     told: readonly Told[],
-    questions: readonly { readonly name: string; readonly at: number }[],
+    questions: readonly Timely[],
   ): Promise<boolean> {
     const moved = await noticeScript.run(
       this.#redis,
@@ -245,13 +252,20 @@ export class SubscriptionStore {
     return moved === 1;
   }
 
-  /** `question`: told of it now, once. Returns how many were added, and when the next one about the same agents may be, ms. */
-  async tell(told: readonly Told[], now: number, question = ""): Promise<{ added: number; next: number }> {
+  /**
+   * `timely`: what is told now, once, and what is due in its place then. Returns how many were added, and when the next one
+   * about the same agents may be, ms.
+   */
+  async tell(
+    told: readonly Told[],
+    now: number,
+    timely: { readonly name: string; readonly next?: Timely | undefined } = { name: "" },
+  ): Promise<{ added: number; next: number }> {
     const answer = await tellScript.run(
       this.#redis,
       [keys.subscriptionsBusy, keys.questionsExpiring],
       [
-        ...[now, PREFIX, MOST, question],
+        ...[now, PREFIX, MOST, timely.name, timely.next?.name ?? "", timely.next?.at ?? ""],
         ...told.flatMap(({ subscription, lane, due, notice, pause }) => [
           ...[subscription, lane, due, JSON.stringify(notice)],
           pause === undefined ? "" : `${notice.agent} ${pause}`,
@@ -262,7 +276,7 @@ export class SubscriptionStore {
     return { added: added ?? 0, next: next ?? now };
   }
 
-  /** Questions of which it is time to tell that they expire: `<delegation> <question>`. */
+  /** What is due by now, by name (timely.ts). */
   expiring(now: number): Promise<string[]> {
     return this.#redis.zrange(keys.questionsExpiring, "-inf", String(now), "BYSCORE", "LIMIT", 0, AT_ONCE);
   }

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { LIMITS } from "../../schema/limits.ts";
-import { type NoticeKind, noticeSchema } from "../../schema/notice.ts";
+import { askedAgainSchema, type NoticeKind, noticeSchema } from "../../schema/notice.ts";
 import { subscriptionRequestSchema } from "../../schema/subscription.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
@@ -73,6 +73,13 @@ const storedNoticeSchema = z.object({
   delegation: z.string().optional(),
   question: z.string().optional(),
   state: z.string().optional(),
+  /** Of a `question` that is not new: why it is told again. */
+  reason: askedAgainSchema.optional(),
+  /** Which reminder it is, from 1. */
+  reminder: z.number().optional(),
+  /** Of a question that expired: how many approvals it needed, and how many there were. */
+  needed: z.number().optional(),
+  given: z.number().optional(),
 });
 export type Notice = z.infer<typeof storedNoticeSchema>;
 

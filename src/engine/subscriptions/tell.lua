@@ -1,12 +1,13 @@
--- Notifications that come from the time that passes: of a question about to expire once, of an agent without workers at most
--- once in a while.
--- KEYS: busy lanes, questions about to expire
--- ARGV: now, the prefix of subscriptions, the most of a lane, the question that is told of now or '', then for each
--- notification the subscription, its lane, when it is due, its JSON, and `<agent> <ms>`, or '', for how long no other follows
+-- Notifications that come from the time that passes: of a question about to expire, of an escalation and of a reminder once, of
+-- an agent without workers at most once in a while.
+-- KEYS: busy lanes, what is told of questions when
+-- ARGV: now, the prefix of subscriptions, the most of a lane, the name of what is told now or '', the name of what is told next
+-- or '', when, then for each notification the subscription, its lane, when it is due, its JSON, and `<agent> <ms>`, or '', for how long no other follows
 -- Returns how many were added, and when the first pause ends, ms; without pauses, now.
 if ARGV[4] ~= '' and redis.call('ZREM', KEYS[2], ARGV[4]) == 0 then return { 0, ARGV[1] } end
+if ARGV[5] ~= '' then redis.call('ZADD', KEYS[2], ARGV[6], ARGV[5]) end
 local added, soonest = 0, math.huge
-for i = 5, #ARGV, 5 do
+for i = 7, #ARGV, 5 do
   local key = ARGV[2] .. ARGV[i]
   local agent, pause = string.match(ARGV[i + 4], '^(%S+) (%d+)$')
   local lane = ARGV[i + 1]

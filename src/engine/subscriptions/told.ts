@@ -12,8 +12,11 @@ export async function noteTold(
   redis: Redis,
   { delegation, question }: { readonly delegation: string; readonly question: string },
   told: Told,
-  forMs: number,
+  /** `isReminder`: they may be noted already, and many reminders must not push out others. */
+  { forMs, isReminder }: { readonly forMs: number; readonly isReminder: boolean },
 ): Promise<void> {
+  const isSame = ({ person, channel }: Told) => person === told.person && channel === told.channel;
+  if (isReminder && (await readTold(redis, delegation, question)).some(isSame)) return;
   const key = keys.told(delegation, question);
   await redis.lpush(key, JSON.stringify(told));
   await redis.ltrim(key, 0, MOST - 1);

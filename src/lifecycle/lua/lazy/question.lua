@@ -74,7 +74,13 @@ end
 function settle_question()
   local asked = asked_by_lease(record.fence)
   settled = asked.id == record.interrupt_id and asked.seq or 0
-  if move == 'expire' then show('interrupt_id', quoted(record.interrupt_id)) end
+  if move == 'expire' then
+    show('interrupt_id', quoted(record.interrupt_id))
+    if record.votes_needed then
+      show('needed', digits(record.votes_needed))
+      show('votes', record.votes or '[]')
+    end
+  end
   keeps = keeps + LIMITS.settled_bytes
 end
 
