@@ -248,3 +248,18 @@ test("a held question stays held while people vote, and its holder goes on with 
   expect((await bob.answer(id, interrupt_id, APPROVE)).body.state).toBe("working");
   expect((await scout.reply(lease_id)).status).toBe(200);
 });
+
+test("a gateway that has not heard of the setting counts by it", async () => {
+  const broker = await setup(null);
+  const { id, interrupt_id } = await broker.ask();
+  const other = await broker.another();
+  const ann = client(other.url, broker.ann.token);
+  // It knows the agent without the setting now.
+  expect((await ann.call("GET", "/v1/agents/scout")).body.votes).toBeNull();
+  await broker.api.call("PATCH", "/v1/agents/scout", { votes: { needed: 2 } });
+  expect((await ann.answer(id, interrupt_id, APPROVE)).body.state).toBe("input_required");
+  await broker.api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:bob"] } });
+  expect((await ann.answer(id, interrupt_id, { ...APPROVE, data: { version: "2" } })).status).toBe(403);
+  await broker.api.call("PATCH", "/v1/agents/scout", { votes: { by: null } });
+  expect((await ann.answer(id, interrupt_id, { ...APPROVE, data: { version: "2" } })).status).toBe(200);
+});

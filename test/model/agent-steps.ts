@@ -13,6 +13,7 @@ import { count, type Model } from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
 import { ruledBy } from "./rules.ts";
 import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
+import { personOf } from "./votes.ts";
 
 export const who = fc.oneof(
   { weight: 12, arbitrary: fc.constant("holder") },
@@ -160,7 +161,7 @@ const QUESTIONS = {
   several: { requests: [{ request_id: "r1", text: "Which?" }, { request_id: "r2" }] },
   unnamedToo: { requests: [{ text: "Which?" }, { text: "Which?" }] },
   budget: { request_id: "budget", text: "More?" },
-  approval: { request_id: "r3", text: "May I?", action: { name: "go", arguments: { at: 1 } } },
+  approval: { request_id: "r3", text: "May I?", action: { name: "go", arguments: { at: 1 } }, edit: true },
 } as const satisfies Record<QuestionShape, object>;
 
 /**
@@ -213,8 +214,9 @@ export async function askQuestion(
   const isHeld = !lost && item.open !== null;
   // By its body, because the key of an unnamed one depends on the answers before.
   const repeated = first?.answer && first.body === text ? first : undefined;
-  const takesRules = kind === "input" && shape === "approval" && !model.agent(item.target).person;
-  const ruled = ruledBy(takesRules ? model.rules : [], item, model.now);
+  const agent = model.agent(item.target);
+  const takesRules = kind === "input" && shape === "approval" && !agent.person;
+  const ruled = ruledBy(takesRules ? model.rules : [], agent, item, model.now);
   const known = knownOf(item, key, ruled) ?? repeated;
   const other: Refusal | null = isHeld && !isRepeat && !known ? { code: "wrong_state" } : null;
   const refusal = lost?.reason === "interrupted" && isRepeat ? null : (lost ?? other);
@@ -236,6 +238,10 @@ export async function askQuestion(
     expect(Object.keys(answer.body.answers)).toEqual(known.requests);
     if (known.ruled) count(model.made, "again with the answer of a rule");
     model.extend(item);
+  } else if (!lost && ruled.kind === "approve" && (agent.votes?.needed ?? 1) > 1) {
+    const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
+    const isClosed = await votedByRules(real, model, held, question, { hold, expires, rules: ruled.rules });
+    expect("answers" in answer.body).toBe(isClosed && hold);
   } else if (!lost && ruled.rules.length > 0) {
     const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
     expect("answers" in answer.body).toBe(hold);
@@ -294,6 +300,52 @@ async function answeredByRule(
   item.history += 2;
 }
 
+/** The question is asked, and these rules approve it in the names of their creators. Returns whether they suffice. */
+async function votedByRules(
+  real: Real,
+  model: Model,
+  held: Held,
+  asked: Omit<AskedQuestion, "requests" | "answer" | "voted">,
+  {
+    hold,
+    expires,
+    rules,
+  }: { readonly hold: boolean; readonly expires: number | undefined; readonly rules: readonly ModelRule[] },
+): Promise<boolean> {
+  const { item } = held;
+  const { needed = 1 } = model.agent(item.target).votes ?? {};
+  const casts = Math.min(needed, new Set(rules.map(({ by }) => personOf(by))).size);
+  const { body } = await real.call(1, "operator", "GET", `/v1/delegations/${item.id}`);
+  const cast: { readonly metadata: Record<string, string> }[] = body.history.slice(-casts);
+  await raised(real, model, held, asked, hold, expires, ["r3"]);
+  const text = JSON.stringify({ interrupt_id: asked.id, decision: "approve" });
+  const voters: string[] = [];
+  for (const { metadata } of cast) {
+    const rule = rules.find(({ id }) => id === metadata.rule);
+    if (!rule) throw new Error(`no rule that votes: ${JSON.stringify(metadata)}`);
+    expect([metadata.decision, metadata.by]).toEqual(["approve", rule.by]);
+    rule.uses += 1;
+    voters.push(rule.by);
+    item.history += 1;
+    const isLast = voters.length === needed;
+    if (isLast) model.move(hold ? "hand_over" : "answer", item);
+    else model.move("vote", item);
+    const question = item.questions.at(-1);
+    if (!question) throw new Error("no question");
+    if (isLast) question.answer = { text, by: rule.by, key: null };
+    else {
+      item.votes = { content: "decision", by: [...voters] };
+      question.voted?.push(text);
+    }
+  }
+  expect(new Set(voters.map(personOf)).size).toBe(voters.length);
+  count(model.made, "a vote by a rule");
+  const isClosed = voters.length === needed;
+  // It asks again for the answer.
+  if (isClosed && hold) model.extend(item);
+  return isClosed;
+}
+
 /** The agent has the work again with the answer to its last question. */
 const hasAnswer = (held: Held): boolean =>
   isLiving(held) && (held.item.questions.at(-1)?.answer ?? null) !== null;
@@ -309,15 +361,18 @@ async function raised(
   real: Real,
   model: Model,
   { item, fence }: Held,
-  asked: Omit<AskedQuestion, "requests" | "answer">,
+  asked: Omit<AskedQuestion, "requests" | "answer" | "voted">,
   hold: boolean,
   expires = INTERRUPT_TTL,
+  /** Of a question that may be answered by now. */
+  known?: readonly string[],
 ): Promise<void> {
   const answered = item.questions.filter(({ answer }) => answer !== null);
   expect(answered.map(({ id }) => id)).not.toContain(asked.id);
   const { body } = await real.call(0, "operator", "GET", `/v1/delegations/${item.id}`);
-  const requests = (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
-  const question: AskedQuestion = { ...asked, requests, answer: null };
+  const requests =
+    known ?? (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
+  const question: AskedQuestion = { ...asked, requests, answer: null, voted: [] };
   model.move(hold ? "hold" : "interrupt", item, {
     to: asked.kind === "input" ? "input_required" : "auth_required",
   });

@@ -1,14 +1,16 @@
 /**
  * The steps of delegators, approvers and operators in a walk. Limit: no idempotency keys; they have tests of their own.
  */
+
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import { newBudget, raised } from "./budgets.ts";
 import type { AskedQuestion, Item, Refusal } from "./item.ts";
 import { count, MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
-import { compare, judge, MAX_ATTEMPTS } from "./real.ts";
+import { compare, judge, MAX_ATTEMPTS, type Real } from "./real.ts";
 import { hasItems, type Pick, pickItem, type Step, step } from "./step.ts";
+import { countsVote, votersWith } from "./votes.ts";
 
 export const via = fc.nat({ max: 1 });
 export const pick: fc.Arbitrary<Pick> = fc.record({
@@ -157,68 +159,125 @@ const SHAPES = {
   text: { text: "yes" },
   decision: { decision: "approve" },
   deny: { decision: "deny" },
+  edited: { decision: "approve", data: { at: 2 } },
   wrong: { answers: { "not asked": { text: "yes" } } },
 } as const;
 
 /** What a repeat has in common with the answer: the content, or for a credential the principal and the request key. */
-function isRepeated({ kind, answer }: AskedQuestion, text: string, by: string, key: string | null): boolean {
+function isRepeated(
+  { kind, answer, voted = [] }: AskedQuestion,
+  text: string,
+  by: string,
+  key: string | null,
+): boolean {
   if (answer === null) return false;
-  return kind === "auth" ? key !== null && answer.key === key && answer.by === by : answer.text === text;
+  if (kind === "auth") return key !== null && answer.key === key && answer.by === by;
+  return answer.text === text || voted.includes(text);
 }
 
-const answer = step<{
+/** Another approval. */
+const OTHERWISE: Partial<Record<keyof typeof SHAPES | "all", keyof typeof SHAPES>> = {
+  decision: "edited",
+  edited: "decision",
+};
+
+interface Answering {
   via: number;
   pick: Pick;
   by: string;
   question: Pick;
   shape: keyof typeof SHAPES | "all";
   key: string | null;
-}>({
+  /** The same person answers again. */
+  next: "nothing" | "the same" | "otherwise";
+}
+
+const answer = step<Answering>({
   name: "answer",
   check: (model, { pick }) => model.items.some(({ open }) => !pick.fitting || open !== null),
   async run(model, real, args) {
     const item = pickItem(model, args.pick, ({ open }) => open !== null);
-    const by = principal(args.by, item);
-    const { questions, open } = item;
-    const picked = questions[questions.length - 1 - (args.question.n % 2)];
-    const chosen = (args.question.fitting ? open?.question : undefined) ?? picked;
-    // Asked again after a failed attempt, it has the same id.
-    const question = open !== null && open.question.id === chosen?.id ? open.question : chosen;
-    // It is rare, so most answers deny it.
-    const isBudget = question?.shape === "budget";
-    const shape = isBudget && (args.shape === "all" || args.shape === "wrong") ? "deny" : args.shape;
-    const each = Object.fromEntries((question?.requests ?? ["none"]).map((id) => [id, { text: "yes" }]));
-    const given = shape === "all" ? { answers: each } : SHAPES[shape];
-    const body = { interrupt_id: question?.id ?? "int_unknown", ...given };
-    const text = JSON.stringify(body);
-
-    const control = model.mayControl(by, item);
-    const isOpen = question !== undefined && open?.question === question;
-    const isShort = shape === "wrong" || (shape !== "all" && question?.requests.length !== 1);
-    const isDecided = shape === "decision" || shape === "deny";
-    const isMisfit = (question?.shape === "approval" || isBudget) && !isDecided;
-    const isRepeat = question !== undefined && isRepeated(question, text, by, args.key);
-    const isSpent = !isOpen && !isRepeat;
-    const wrong: Refusal | null = isOpen && (isShort || isMisfit) ? { code: "invalid_request" } : null;
-    const refusal = control ?? wrong ?? (isSpent ? ({ code: "interrupt_not_open" } as const) : null);
-    const headers = args.key === null ? {} : { "idempotency-key": args.key };
-    const path = `/v1/delegations/${item.id}/answer`;
-    judge(await real.call(args.via, by, "POST", path, body, headers), refusal);
-    if (!refusal && !isOpen && question?.kind === "auth")
-      count(model.made, "again with the key of a credential");
-    if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
-    if (!refusal && isOpen) {
-      const isDenied = isBudget && shape === "deny";
-      const name = isDenied ? "deny_budget" : model.isHeld(item) ? "hand_over" : "answer";
-      expect(model.mayMove(name, item)).toBeNull();
-      model.move(name, item, isDenied ? { error: "budget_exceeded" } : {});
-      if (isBudget && item.budget && !isDenied) raised(item.budget);
-      item.history += question.requests.length;
-      question.answer = { text, by, key: args.key };
+    await answerOnce(model, real, item, args);
+    if (args.next !== "nothing") {
+      const shape = args.next === "otherwise" ? OTHERWISE[args.shape] : args.shape;
+      await answerOnce(model, real, item, { ...args, shape: shape ?? args.shape, via: args.via + 1 });
     }
-    await real.check(item, model);
   },
 });
+
+async function answerOnce(model: Model, real: Real, item: Item, args: Answering): Promise<void> {
+  const by = principal(args.by, item);
+  const { questions, open } = item;
+  const picked = questions[questions.length - 1 - (args.question.n % 2)];
+  const chosen = (args.question.fitting ? open?.question : undefined) ?? picked;
+  // Asked again after a failed attempt, it has the same id.
+  const question = open !== null && open.question.id === chosen?.id ? open.question : chosen;
+  // It is rare, so most answers deny it.
+  const isBudget = question?.shape === "budget";
+  const isEditable = question?.kind === "input" && question.shape === "approval";
+  const fitting = args.shape === "edited" && !isEditable ? "decision" : args.shape;
+  const shape = isBudget && (fitting === "all" || fitting === "wrong") ? "deny" : fitting;
+  const each = Object.fromEntries((question?.requests ?? ["none"]).map((id) => [id, { text: "yes" }]));
+  const given = shape === "all" ? { answers: each } : SHAPES[shape];
+  const body = { interrupt_id: question?.id ?? "int_unknown", ...given };
+  const text = JSON.stringify(body);
+
+  const control = model.mayControl(by, item);
+  const isOpen = question !== undefined && open?.question === question;
+  const isShort = shape === "wrong" || (shape !== "all" && question?.requests.length !== 1);
+  const isApproval = shape === "decision" || shape === "edited";
+  const isDecided = isApproval || shape === "deny";
+  const isMisfit = (question?.shape === "approval" || isBudget) && !isDecided;
+  const isRepeat = question !== undefined && isRepeated(question, text, by, args.key);
+  const isSpent = !isOpen && !isRepeat;
+  const wrong: Refusal | null = isOpen && (isShort || isMisfit) ? { code: "invalid_request" } : null;
+  const agent = model.agent(item.target);
+  const isVoted = isOpen && isApproval && question.kind === "input" && !isBudget;
+  const uncounted: Refusal | null = isVoted && !countsVote(agent, by, item) ? { code: "forbidden" } : null;
+  const refusal =
+    control ?? wrong ?? uncounted ?? (isSpent ? ({ code: "interrupt_not_open" } as const) : null);
+  const headers = args.key === null ? {} : { "idempotency-key": args.key };
+  const path = `/v1/delegations/${item.id}/answer`;
+  judge(await real.call(args.via, by, "POST", path, body, headers), refusal);
+  if (!refusal && !isOpen && question?.kind === "auth")
+    count(model.made, "again with the key of a credential");
+  if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
+  const voters = isVoted ? votersWith(item, shape, by) : [];
+  if (!refusal && isVoted && voters.length < (agent.votes?.needed ?? 1)) {
+    vote(model, item, question, { content: shape, voters, text });
+  } else if (!refusal && isOpen) {
+    const isDenied = isBudget && shape === "deny";
+    const name = isDenied ? "deny_budget" : model.isHeld(item) ? "hand_over" : "answer";
+    expect(model.mayMove(name, item)).toBeNull();
+    model.move(name, item, isDenied ? { error: "budget_exceeded" } : {});
+    if (isBudget && item.budget && !isDenied) raised(item.budget);
+    item.history += question.requests.length;
+    question.answer = { text, by, key: args.key };
+  }
+  await real.check(item, model);
+}
+
+/** More approvals are needed. A repeated one changes nothing. */
+function vote(
+  model: Model,
+  item: Item,
+  question: AskedQuestion,
+  {
+    content,
+    voters,
+    text,
+  }: { readonly content: string; readonly voters: readonly string[]; readonly text: string },
+): void {
+  if (item.votes?.content === content && item.votes.by.length === voters.length) {
+    count(model.made, "voted again");
+    return;
+  }
+  if (item.votes && item.votes.content !== content) count(model.made, "voided votes");
+  model.move("vote", item);
+  item.votes = { content, by: voters };
+  item.history += question.requests.length;
+  question.voted?.push(text);
+}
 
 const message = step<{ via: number; pick: Pick; by: string; id: string; text: string }>({
   name: "message",
@@ -315,8 +374,19 @@ export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
         pick,
         by: who,
         question: pick,
-        shape: fc.constantFrom("all", "all", "all", "text", "decision", "deny", "wrong"),
+        shape: fc.constantFrom(
+          "all",
+          "all",
+          "all",
+          "text",
+          "decision",
+          "decision",
+          "edited",
+          "deny",
+          "wrong",
+        ),
         key: fc.constantFrom("k1", "k2", null),
+        next: fc.constantFrom("nothing", "nothing", "the same", "otherwise"),
       })
       .map(answer),
   ],

@@ -6,6 +6,7 @@ import type { State } from "../../src/schema/delegation.ts";
 import type { ErrorCode } from "../../src/schema/errors.ts";
 import type { LeaseLostReason } from "../../src/schema/lease.ts";
 import type { RuleShape } from "./rules.ts";
+import type { ModelVotes } from "./votes.ts";
 
 export interface Refusal {
   readonly code: ErrorCode;
@@ -23,6 +24,8 @@ export interface ModelAgent {
   paused: boolean;
   /** It takes answers only from people. */
   person: boolean;
+  /** How many people must approve what it asks. */
+  votes: ModelVotes;
 }
 
 export interface ModelRule {
@@ -71,6 +74,8 @@ export interface AskedQuestion {
   readonly body: string;
   /** The request body that answered it, who sent it, and its request key; null: it is open. */
   answer: { readonly text: string; readonly by: string; readonly key: string | null } | null;
+  /** The request bodies that were votes on it. */
+  readonly voted?: string[];
   /** What a rule decided, if one answered it. */
   readonly ruled?: "approve" | "deny";
 }
@@ -133,6 +138,8 @@ export interface Item {
   /** Seconds from its creation to its deadline. */
   readonly ttl: number;
   open: { readonly question: AskedQuestion; readonly lasts: number; readonly expiresAt: number } | null;
+  /** The approvals of the open question so far: of what, and whose. */
+  votes: { readonly content: string; readonly by: readonly string[] } | null;
   /** The wait for children that it began last; it has ended if the state is another. */
   awaits: { readonly children: ReadonlySet<Item>; readonly until: number; left: number } | null;
   readonly questions: AskedQuestion[];

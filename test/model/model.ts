@@ -151,6 +151,7 @@ export class Model {
       releases: 0,
       ttl: deadlineAt - readyAt,
       open: null,
+      votes: null,
       awaits: null,
       questions: [],
       asked: new Map(),
@@ -202,7 +203,10 @@ export class Model {
       dropped(item.budget, this.now);
       item.lapsed = move.reclaimable ? item.fence : null;
     }
-    if (item.state !== before) item.open = null;
+    if (item.state !== before) {
+      item.open = null;
+      item.votes = null;
+    }
     if (move.queue === "ticket") {
       item.returned = move.returned ?? false;
       item.readyAt = this.now + delay;

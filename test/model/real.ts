@@ -28,8 +28,9 @@ const DAY_MS = 86_400_000;
 /** Of the agent that gets most of the work. */
 const WEIGHTS = { "caller:alice": 3 };
 
-const spec = ({ maxWorking, maxWaiting, serial, weights, person }: ModelAgent) => ({
+const spec = ({ maxWorking, maxWaiting, serial, weights, person, votes }: ModelAgent) => ({
   approvals: person ? "person" : "any",
+  votes: votes && { needed: votes.needed, not_by_delegator: votes.notByDelegator },
   delegator_weights: weights,
   serial_by: serial ? "context" : null,
   limits: {
@@ -101,6 +102,7 @@ export class Real {
       weights: at === 0 ? WEIGHTS : {},
       paused: false,
       person: false,
+      votes: null,
     }));
     for (const agent of agents) {
       await this.set(agent);
@@ -282,6 +284,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     behind: body.behind ?? null,
     interrupt_id: body.interrupt?.id ?? null,
     requests: body.interrupt?.requests.map((one: { request_id: string }) => one.request_id) ?? [],
+    votes: (body.interrupt?.votes?.given ?? []).map(({ by }: { by: string }) => by),
     history: body.history?.length,
     artifacts: body.artifacts?.length,
     error: body.error?.code ?? null,
@@ -304,6 +307,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     awaits: item.state === "awaiting_children" ? (item.awaits?.left ?? 0) : null,
     interrupt_id: item.open?.question.id ?? null,
     requests: item.open?.question.requests ?? [],
+    votes: item.votes?.by ?? [],
     history: item.history,
     artifacts: item.artifacts,
     error: item.error,

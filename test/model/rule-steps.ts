@@ -8,6 +8,7 @@ import { count, type Model } from "./model.ts";
 import { judge, type Real } from "./real.ts";
 import { RULE_SHAPES, type RuleShape, stateOf } from "./rules.ts";
 import { type Pick as LeasePick, mayPick, pickLease, type Step, step } from "./step.ts";
+import type { ModelVotes } from "./votes.ts";
 
 interface Create {
   readonly via: number;
@@ -95,6 +96,15 @@ const approvals = step<{ agent: number; person: boolean }>({
   },
 });
 
+const votes = step<{ agent: number; votes: ModelVotes }>({
+  name: "votes",
+  async run(model, real, { agent, votes: needs }) {
+    const found = model.agent(nameOf(model, agent));
+    found.votes = needs;
+    await real.set(found);
+  },
+});
+
 export async function checkRule(model: Model, real: Real, rule: ModelRule): Promise<void> {
   const { body } = await real.call(0, "operator", "GET", `/v1/rules/${rule.id}`);
   expect([body.id, body.uses, body.state]).toEqual([rule.id, rule.uses, stateOf(rule, model.now)]);
@@ -145,6 +155,22 @@ export const ruleSteps: readonly [number, fc.Arbitrary<Step>][] = [
         hold: fc.boolean(),
       })
       .map(askRuled),
+  ],
+  [
+    2,
+    fc
+      .record({
+        agent: agentIndex,
+        votes: fc.constantFrom<ModelVotes[]>(
+          null,
+          { needed: 2, notByDelegator: false },
+          { needed: 2, notByDelegator: false },
+          { needed: 2, notByDelegator: true },
+          { needed: 1, notByDelegator: true },
+          { needed: 3, notByDelegator: false },
+        ),
+      })
+      .map(votes),
   ],
   [1, fc.record({ agent: agentIndex, person: fc.constantFrom(true, false, false) }).map(approvals)],
 ];

@@ -1,5 +1,6 @@
 /** Rules in the model: which of them answer the question about an action, and how they end. */
-import type { Item, ModelRule } from "./item.ts";
+import type { Item, ModelAgent, ModelRule } from "./item.ts";
+import { countsVote } from "./votes.ts";
 
 /** What a rule says about the action of the walks, `go` with `{at: 1}`, and whether it fits. */
 export const RULE_SHAPES = {
@@ -26,13 +27,19 @@ const isAbout = ({ by }: ModelRule, { delegator }: Item): boolean =>
  * `rules`: one of these answers. `person`: a denial may apply. `none`: no rule does. `hadAny`: there are or were rules that
  * may answer, so what they answered before is looked up.
  */
-export function ruledBy(rules: readonly ModelRule[], item: Item, now: number) {
+export function ruledBy(
+  rules: readonly ModelRule[],
+  agent: Pick<ModelAgent, "votes">,
+  item: Item,
+  now: number,
+) {
   const about = rules.filter((rule) => rule.agent === item.target && isAbout(rule, item));
   const active = about.filter((rule) => stateOf(rule, now) === "active");
   const that = (decision: string, fit: string) =>
     active.filter((rule) => rule.decision === decision && RULE_SHAPES[rule.shape][1] === fit);
   const hadAny = about.length > 0;
-  const [denies, unclear, approves] = [that("deny", "yes"), that("deny", "unclear"), that("approve", "yes")];
+  const [denies, unclear] = [that("deny", "yes"), that("deny", "unclear")];
+  const approves = that("approve", "yes").filter(({ by }) => countsVote(agent, by, item));
   if (denies.length > 0) return { hadAny, kind: "deny", rules: denies } as const;
   if (unclear.length > 0) return { hadAny, kind: "person", rules: [] } as const;
   if (approves.length > 0) return { hadAny, kind: "approve", rules: approves } as const;

@@ -61,6 +61,9 @@ const EVERYWHERE = [
   "denied by a rule",
   "again with the answer of a rule",
   "revoked a rule",
+  "voted again",
+  "voided votes",
+  "a vote by a rule",
 ];
 // Ten times what they take on a quiet machine.
 export const patienceMs = (runs: number): number => 180_000 + runs * 4_000;
