@@ -41,6 +41,15 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       );
     case "no_question":
       return interruptNotOpen(delegationId, about);
+    case "other_votes":
+      return new ErrandError(
+        "forbidden",
+        "Others have approved another answer, and a link does not void it.",
+        {
+          ...about,
+          recovery: "Sign in to see what they approved, or deny.",
+        },
+      );
     case "tombstone":
       return new ErrandError(
         "already_finished",

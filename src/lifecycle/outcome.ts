@@ -125,6 +125,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("rules_changed") }),
   /** The agent's `votes` are others than the gateway read. */
   live.extend({ kind: z.literal("votes_changed") }),
+  /** Others have approved another answer. */
+  live.extend({ kind: z.literal("other_votes") }),
   /** Another call has used the answer. */
   live.extend({ kind: z.literal("used") }),
   live.extend({ kind: z.literal("redriven"), redriven_as: z.string() }),

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { decisionSchema } from "./decision.ts";
 import { interruptSchema } from "./delegation.ts";
 import { agentNameSchema, delegationIdSchema, principalSchema } from "./values.ts";
+import { questionVotesSchema } from "./votes.ts";
 
 export const LINK_TOKEN = /^lnk_[A-Za-z0-9_-]{43}$/;
 /** The secret of a link: what follows `#` in its URL. */
@@ -46,11 +47,20 @@ export const linkQuestionSchema = z.strictObject({
   interrupt: interruptSchema,
   /** How it can be answered here: by a decision, by one of its options or free text, or only after a sign-in. */
   answer: z.enum(["decision", "text", "sign_in"]),
+  /**
+   * Why this link cannot approve it, but deny; absent: it can. `not_counted`: by the agent's `votes` the person's approval does
+   * not count. `given`: the person has approved it. `other_votes`: others have approved another answer, such as changed
+   * arguments, and an approval of what the page shows would void theirs.
+   */
+  no_approval: z.enum(["not_counted", "given", "other_votes"]).optional(),
 });
 export type LinkQuestion = z.infer<typeof linkQuestionSchema>;
 
-/** The question of the link is answered. */
+/** The question of the link is answered, or has one more approval. */
 export const linkAnsweredSchema = z.strictObject({
-  /** The delegation, which its agent continues. */
+  /** The delegation, which its agent continues if `votes` is absent. */
   delegation_id: delegationIdSchema,
+  /** The approvals so far, because the question needs more. */
+  votes: questionVotesSchema.pick({ needed: true, given: true }).optional(),
 });
+export type LinkAnswered = z.infer<typeof linkAnsweredSchema>;

@@ -1,5 +1,6 @@
 /** The page of an answer link, on a phone: what it shows, what a press does, and what it says when the link is dead. */
 import { describe, expect, test } from "vitest";
+import { as } from "../support/broker.ts";
 import { openTab, SKIP } from "../support/browser.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { bodies, startSubscribed } from "../support/subscribed.ts";
@@ -56,6 +57,29 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await again.getByRole("heading", { name: "This link answers nothing" }).waitFor();
     await page.reload();
     await page.getByRole("heading", { name: "This link answers nothing" }).waitFor();
+  });
+
+  test("of several approvals it says who gave them, and that more are needed", async () => {
+    const { api, ask, url } = await setup();
+    await api.call("PATCH", "/v1/agents/scout", { votes: { needed: 3 } });
+    const question = { text: "Now?", action: { name: "deploy", arguments: { to: "prod" } }, edit: true };
+    const { id, link } = await ask(question);
+    const { interrupt } = (await api.get(id)).body;
+    const bob = await as(url, "approver:bob");
+    await bob.answer(id, interrupt.id, { decision: "approve" });
+    const { page } = await openTab(link, PHONE);
+    await page.getByText("1 of 3 approvals: approver:bob.").waitFor();
+    await page.getByRole("button", { name: "Approve" }).tap();
+    await page.getByText("2 of 3 approvals: approver:bob, approver:ann.").waitFor();
+    await page.getByText("scout waits until more people approve.").waitFor();
+    const other = await ask(question);
+    const open = (await api.get(other.id)).body.interrupt;
+    await bob.answer(other.id, open.id, { decision: "approve", data: { to: "staging" } });
+    const { page: changed } = await openTab(other.link, PHONE);
+    await changed.getByText("Others have approved something else").waitFor();
+    const signIn = changed.getByRole("link", { name: "Sign in to see what they approved" });
+    expect(await signIn.getAttribute("href")).toBe(`./#/d/${other.id}`);
+    expect(await changed.getByRole("button").allInnerTexts()).toEqual(["Deny"]);
   });
 
   test("options are buttons, and a free answer is a text", async () => {

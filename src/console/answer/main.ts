@@ -2,7 +2,7 @@
  * The page of an answer link. The secret is what follows `#`, which no browser sends to a server by itself: the page posts it.
  * Limit: it shows and answers one question, with plain elements and nothing of the console, so that it is small on a phone.
  */
-import type { LinkQuestion } from "../../schema/link.ts";
+import type { LinkAnswered, LinkQuestion } from "../../schema/link.ts";
 
 const token = location.hash.slice(1);
 const main = document.querySelector("main") ?? document.body;
@@ -41,10 +41,10 @@ function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-function signIn(text: string): HTMLElement {
+function signIn(text: string, delegation = ""): HTMLElement {
   const line = element("p");
   const link = element("a", text);
-  link.href = "./";
+  link.href = delegation === "" ? "./" : `./#/d/${delegation}`;
   line.append(link);
   return line;
 }
@@ -73,6 +73,30 @@ function requestSection({ message, action, options }: Request): HTMLElement {
   return section;
 }
 
+/** Who has approved so far; empty if one approval is enough. */
+function approvals(votes: LinkAnswered["votes"]): string {
+  const { needed = 1, given = [] } = votes ?? {};
+  if (needed < 2) return "";
+  const by = given.length > 0 ? `: ${given.map((one) => one.by).join(", ")}` : "";
+  return `${given.length} of ${needed} approvals${by}.`;
+}
+
+const NO_APPROVAL: Readonly<Record<NonNullable<LinkQuestion["no_approval"]>, string>> = {
+  not_counted: "Your approval does not count for this question; others must approve it. You can deny it.",
+  given: "You have approved it. You can still deny it.",
+  other_votes:
+    "Others have approved something else than what is shown here, such as changed arguments. To approve, sign in and see it: an approval here would void theirs. You can deny it here.",
+};
+
+function votesLines({ interrupt, no_approval, delegation_id }: LinkQuestion): HTMLElement[] {
+  const so_far = approvals(interrupt.votes);
+  return [
+    ...(so_far === "" ? [] : [element("p", so_far, "words")]),
+    ...(no_approval ? [element("p", NO_APPROVAL[no_approval], "warning")] : []),
+    ...(no_approval === "other_votes" ? [signIn("Sign in to see what they approved", delegation_id)] : []),
+  ];
+}
+
 function show(question: LinkQuestion): void {
   const { agent, person, interrupt, task_preview, answer } = question;
   document.title = `${agent} asks · Errand`;
@@ -81,13 +105,17 @@ function show(question: LinkQuestion): void {
     element("h1", `${agent} asks`),
     element("p", task_preview, "dim words"),
     ...interrupt.requests.map(requestSection),
+    ...votesLines(question),
     element("p", `Whoever has this link answers as ${person}. Do not pass it on.`, "warning"),
     element("p", `Open until ${until}, or until somebody answers.`, "dim"),
     ...controls(question, answer),
   );
 }
 
-function controls({ agent, interrupt }: LinkQuestion, answer: LinkQuestion["answer"]): HTMLElement[] {
+function controls(
+  { agent, interrupt, no_approval }: LinkQuestion,
+  answer: LinkQuestion["answer"],
+): HTMLElement[] {
   if (answer === "sign_in") return [signIn("Sign in to answer it")];
   const words = element("textarea");
   words.maxLength = 10_000;
@@ -107,11 +135,16 @@ function controls({ agent, interrupt }: LinkQuestion, answer: LinkQuestion["answ
       const given = body();
       if (given === null) return words.focus();
       for (const one of choices.querySelectorAll("button")) one.disabled = true;
-      const sent = await post("answer", given);
+      const sent = await post<LinkAnswered>("answer", given);
       if (sent.ok) {
+        const { votes } = sent.body;
         main.replaceChildren(
           element("h1", done),
-          element("p", `${agent} goes on. This link answers nothing more.`),
+          ...(votes ? [element("p", approvals(votes), "words")] : []),
+          element(
+            "p",
+            `${votes ? `${agent} waits until more people approve.` : `${agent} goes on.`} This link answers nothing more.`,
+          ),
         );
         return;
       }
@@ -122,7 +155,11 @@ function controls({ agent, interrupt }: LinkQuestion, answer: LinkQuestion["answ
     choices.append(button);
   };
   if (answer === "text" && options.length > 0) {
-    for (const option of options.map(String)) press(option, "", `Sent: ${option}`, () => ({ text: option }));
+    const offered = options.map(String).filter((option) => !no_approval || option === "deny");
+    for (const option of offered)
+      press(option, "", `Sent: ${option}`, () =>
+        option === "approve" || option === "deny" ? { decision: option } : { text: option },
+      );
     return [choices, outcome];
   }
   const label = element(
@@ -132,7 +169,7 @@ function controls({ agent, interrupt }: LinkQuestion, answer: LinkQuestion["answ
   label.append(words);
   if (answer === "decision") {
     const comment = () => (words.value.trim() === "" ? {} : { text: words.value });
-    press("Approve", "approve", "Approved", () => ({ decision: "approve", ...comment() }));
+    if (!no_approval) press("Approve", "approve", "Approved", () => ({ decision: "approve", ...comment() }));
     press("Deny", "deny", "Denied", () => ({ decision: "deny", ...comment() }));
   } else press("Send", "approve", "Sent", () => (words.value.trim() === "" ? null : { text: words.value }));
   return [label, choices, outcome];

@@ -33,12 +33,12 @@ export const linkRoutes: readonly Route[] = [
     path: "/v1/links/answer",
     summary: "Answer the question of a link",
     description:
-      "In the name of the person that was notified, once. A used, expired, revoked or unknown link is refused in the same words.",
+      "In the name of the person that was notified, once. If the question needs the approvals of several people, an approval is one of them. A used, expired, revoked or unknown link is refused in the same words.",
     body: linkAnswerRequestSchema,
     responses: { 200: linkAnsweredSchema },
     notes: { allowsAnonymous: true },
     async handle({ broker }, { body: { token, ...given } }) {
-      return json(200, { delegation_id: await answerByLink(broker, token, given) });
+      return json(200, await answerByLink(broker, token, given));
     },
   }),
 ];

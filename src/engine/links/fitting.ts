@@ -20,6 +20,18 @@ export function linkAnswerOf({ kind, requests }: Question): LinkQuestion["answer
   return choicesOf(only).every((choice) => typeof choice === "string") ? "text" : "sign_in";
 }
 
+/**
+ * Whether others have approved what this page cannot send, or a decision other than the one that it offers: an approval here
+ * would void theirs.
+ */
+export function hasOtherVotes({ kind, requests, votes }: Question & Pick<Interrupt, "votes">): boolean {
+  if (!votes || votes.given.length === 0) return false;
+  const isDecided = linkAnswerOf({ id: "", kind, requests }) === "decision";
+  return Object.values(votes.answers ?? {}).some(
+    ({ decision, data }) => data !== undefined || (isDecided && decision !== "approve"),
+  );
+}
+
 const hasOnlyDecisions = (request: Question["requests"][number]): boolean =>
   choicesOf(request).every(isDecision);
 

@@ -24,6 +24,8 @@ const linkSchema = z.object({
   epoch: z.string(),
   /** What it answered; absent: it was not used. */
   used: z.string().optional(),
+  /** How many links for the same were used before it; absent: none. */
+  again: z.number().optional(),
   /** Why it was refused last. */
   refused: z.string().optional(),
 });
@@ -40,14 +42,20 @@ export class LinkStore {
     this.#key = new MadeOnce(redis, keys.linkKey, () => randomBytes(32).toString("base64url"));
   }
 
-  /** Its secret. The link ends at `expires_at`, ms. */
+  /**
+   * Its secret: the same for the same, until it is used. So of an approval that was voided the next notification has another
+   * link, and many reminders have one. The link ends at `expires_at`, ms.
+   */
   async mint(link: Link, expires_at: number): Promise<string> {
-    const json = JSON.stringify(link);
-    const token = `lnk_${createHmac("sha256", await this.#key.get())
-      .update(json)
-      .digest("base64url")}`;
-    await this.#redis.set(keys.link(hashOf(token)), json, "PXAT", Math.ceil(expires_at), "NX");
-    return token;
+    for (let again = 0; ; again += 1) {
+      const json = JSON.stringify(again === 0 ? link : { ...link, again });
+      const token = `lnk_${createHmac("sha256", await this.#key.get())
+        .update(json)
+        .digest("base64url")}`;
+      const key = keys.link(hashOf(token));
+      const isNew = (await this.#redis.set(key, json, "PXAT", Math.ceil(expires_at), "NX")) !== null;
+      if (isNew || (await this.find(token))?.used === undefined) return token;
+    }
   }
 
   async find(token: string): Promise<Link | null> {

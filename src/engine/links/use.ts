@@ -3,19 +3,21 @@
  * revoked or unknown, and one whose question is closed or another by now, are all refused in the same words; the audit log
  * knows the difference. Limit: an unknown secret is counted and logged, because nobody is known to have used it.
  */
-import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { choicesOf } from "../../schema/answer-rules.ts";
 import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest } from "../../schema/interrupt.ts";
-import type { LinkQuestion } from "../../schema/link.ts";
+import type { LinkAnswered, LinkQuestion } from "../../schema/link.ts";
 import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
 import { type Answers, answer } from "../questions/answer.ts";
 import { requestOf } from "../questions/standing-answers.ts";
+import { countsAt, hasApproved, votedOn } from "../subscriptions/approvers.ts";
 import { audit } from "../upkeep/audit.ts";
-import { digestOf, linkAnswerOf, ONE_TAP } from "./fitting.ts";
+import { digestOf, hasOtherVotes, linkAnswerOf, ONE_TAP } from "./fitting.ts";
 import type { Link } from "./store.ts";
 
 type Needs = Answers & Pick<Broker, "agents" | "links" | "metrics" | "subscriptions" | "tokens">;
@@ -23,12 +25,15 @@ type Needs = Answers & Pick<Broker, "agents" | "links" | "metrics" | "subscripti
 interface Opened {
   readonly link: Link;
   readonly principal: Principal;
+  readonly record: StoredDelegation;
   readonly delegation: Delegation;
   readonly interrupt: Interrupt;
 }
 
 export async function linkQuestion(broker: Needs, token: string): Promise<LinkQuestion> {
-  const { principal, delegation, interrupt } = await open(broker, token, await broker.links.find(token));
+  const opened = await open(broker, token, await broker.links.find(token));
+  const { principal, delegation, interrupt } = opened;
+  const no_approval = await noApprovalOf(broker, opened);
   return {
     person: principal.text,
     agent: delegation.target,
@@ -36,7 +41,19 @@ export async function linkQuestion(broker: Needs, token: string): Promise<LinkQu
     task_preview: delegation.task_preview,
     interrupt,
     answer: linkAnswerOf(interrupt),
+    ...(no_approval && { no_approval }),
   };
+}
+
+/** Why the page offers no approval. The writer refuses one all the same. */
+async function noApprovalOf(
+  broker: Needs,
+  { principal, record, interrupt }: Opened,
+): Promise<LinkQuestion["no_approval"]> {
+  const voted = await votedOn(broker, record, interrupt);
+  if (voted && !countsAt(voted, principal, await broker.subscriptions.store.now())) return "not_counted";
+  if (voted && hasApproved(record, principal)) return "given";
+  return hasOtherVotes(interrupt) ? "other_votes" : undefined;
 }
 
 export interface LinkAnswer {
@@ -44,20 +61,23 @@ export interface LinkAnswer {
   readonly text?: string | undefined;
 }
 
-/** Returns the id of the delegation. */
-export async function answerByLink(broker: Needs, token: string, given: LinkAnswer): Promise<string> {
+export async function answerByLink(broker: Needs, token: string, given: LinkAnswer): Promise<LinkAnswered> {
   const answered = JSON.stringify([given.decision, given.text]);
   const known = await broker.links.find(token);
-  // The answer to the first press was lost.
-  if (known?.used === answered) return known.delegation;
+  const repeated = known?.used === answered ? await repeat(broker, known) : null;
+  if (repeated) return repeated;
   const { link, principal, delegation, interrupt } = await open(broker, token, known);
   const way = linkAnswerOf(interrupt);
   const fits =
-    way === "decision" ? given.decision !== undefined : way === "text" && given.decision === undefined;
+    way === "decision"
+      ? given.decision !== undefined
+      : way === "text" &&
+        (given.decision === undefined || choicesOf(interrupt.requests[0] ?? {}).includes(given.decision));
   if (!fits || (link.may !== "answer" && given.decision !== link.may)) throw doesNotFit(way);
   const request = toRequest(interrupt, given);
+  let record: StoredDelegation;
   try {
-    await answer(broker, principal, delegation.id, request, { via: "link", key: token.slice(-22) });
+    record = await answer(broker, principal, delegation.id, request, { via: "link", key: token.slice(-22) });
   } catch (error) {
     // Somebody else was faster.
     if (error instanceof ErrandError && error.code === "interrupt_not_open") throw refused();
@@ -70,7 +90,24 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
     ...detailsOf(link),
     ...(decision !== undefined && { decision }),
   });
-  return delegation.id;
+  return answeredAs(record, link);
+}
+
+/** The answer to the first press was lost. Null: it was an approval that counts no longer. */
+async function repeat(broker: Needs, link: Link): Promise<LinkAnswered | null> {
+  const record = await readRecord(broker.redis, broker.shards, link.delegation);
+  if (!record || openInterrupt(record)?.id !== link.question) return { delegation_id: link.delegation };
+  return hasApproved(record, toPrincipal(link.person)) ? answeredAs(record, link) : null;
+}
+
+/** With the approvals so far, if the question needs more. */
+function answeredAs(record: StoredDelegation, { question }: Link): LinkAnswered {
+  const { interrupt } = toDelegation(record);
+  const votes = interrupt?.id === question ? interrupt.votes : undefined;
+  return {
+    delegation_id: record.id,
+    ...(votes && { votes: { needed: votes.needed, given: votes.given } }),
+  };
 }
 
 const detailsOf = ({ subscription, channel, question, may }: Link) => ({
@@ -123,7 +160,7 @@ async function check(
   broker: Needs,
   link: Link,
   principal: Principal,
-): Promise<string | Pick<Opened, "delegation" | "interrupt">> {
+): Promise<string | Pick<Opened, "record" | "delegation" | "interrupt">> {
   if (link.used !== undefined) return "it was used";
   const subscription = await broker.subscriptions.store.find(link.subscription);
   if (subscription?.owner !== link.person) return "its subscription was deleted";
@@ -142,7 +179,7 @@ async function check(
   const delegation = toDelegation(record);
   const { interrupt } = delegation;
   if (!interrupt || digestOf(interrupt) !== link.digest) return "its question is another";
-  return { delegation, interrupt };
+  return { record, delegation, interrupt };
 }
 
 const refused = (): ErrandError =>

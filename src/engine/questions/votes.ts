@@ -92,12 +92,16 @@ export interface Ballot {
 
 /** An approval under this setting, by somebody whose approval counts. */
 export function ballotOf(votes: Votes | null, by: string, via: AnswerWay, inputs: Inputs): Ballot {
-  const votes_seen = votesMark(votes);
-  if (votes === null || votes.needed === 1) return { params: { votes_seen }, bytes: 0 };
   const answers = JSON.stringify(Object.fromEntries(inputs.map(([id, input]) => [id, contentOf(input)])));
+  const seen = {
+    votes_seen: votesMark(votes),
+    // The page of a link does not show what others approved instead.
+    ...(via === "link" && { keeps_ballot: bodyHash(JSON.parse(answers)) }),
+  };
+  if (votes === null || votes.needed === 1) return { params: seen, bytes: 0 };
   return {
     params: {
-      votes_seen,
+      ...seen,
       needed: votes.needed,
       voter: by,
       via,

@@ -13,7 +13,7 @@ import type { Vote } from "../../schema/votes.ts";
 import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
-import { digestOf, linkAnswerOf, ONE_TAP } from "../links/fitting.ts";
+import { digestOf, hasOtherVotes, linkAnswerOf, ONE_TAP } from "../links/fitting.ts";
 import type { Link } from "../links/store.ts";
 import { countsAt, hasApproved, votedOn, votesNow } from "./approvers.ts";
 import type { Composed } from "./composed.ts";
@@ -156,7 +156,8 @@ async function withAnswerLink(
       },
       Date.parse(interrupt.expires_at),
     );
-  const decisions = way === "decision" ? ONE_TAP[oneTap] : [];
+  const may = way === "decision" ? ONE_TAP[oneTap] : [];
+  const decisions = hasOtherVotes(interrupt) ? may.filter((decision) => decision !== "approve") : may;
   const buttons = await Promise.all(
     decisions.map(async (decision) => ({ decision, token: await mint(decision) })),
   );

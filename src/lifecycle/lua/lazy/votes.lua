@@ -31,9 +31,13 @@ function votes_with_this()
   return votes
 end
 
--- Refuses an approval if the agent's settings are others than the gateway knows, and recognizes a repeated vote.
+-- Refuses an approval if the agent's settings are others than the gateway knows, or if it would void votes and must not, and
+-- recognizes a repeated vote.
 function guard_votes()
   if (settings('votes', 'ageing_ms').votes or 0) ~= cmd.votes_seen then return { kind = 'votes_changed' } end
+  if cmd.keeps_ballot and record.ballot_hash and record.ballot_hash ~= cmd.keeps_ballot then
+    return { kind = 'other_votes' }
+  end
   if move == 'vote' and has_voted(votes_for_this()) then return { kind = 'duplicate' } end
 end
 
