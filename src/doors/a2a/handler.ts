@@ -115,7 +115,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
       this.#context.releaseStream();
       throw error;
     });
-    yield* this.#streamUpdates(record, params.configuration?.historyLength);
+    yield* this.#streamUpdates(record, params.configuration?.historyLength, true);
   }
 
   getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -229,10 +229,11 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     });
   }
 
-  /** The current task, then every later update, up to the end or the next question. */
+  /** The current task, then every later update, up to the end or the next question; `hasSent`: the caller has just sent. */
   async *#streamUpdates(
     record: StoredDelegation,
     historyLength?: number,
+    hasSent = false,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { signal, request, url } = this.#context;
     const { broker, principal } = request;
@@ -240,7 +241,8 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     const limited = (update: UpdateJson) => toStreamResponse(limitUpdate(update, taskUrl));
     const delegation = toDelegation(record);
     yield limited({ task: toTaskJson(delegation, { historyLength }) });
-    if (record.finished) return;
+    // After an approval that is not the last one, the question is still open.
+    if (record.finished || (hasSent && delegation.state === "input_required")) return;
     const sent = new SentArtifacts(artifactsOf(delegation));
     for await (const event of delegationEvents(broker, record, record.get("event_id"), signal)) {
       if (!("entry" in event)) continue;

@@ -45,6 +45,6 @@ export const dropsArtifacts = (
 /** How many messages the event added to the history. */
 export function historyAdded({ status }: Pick<Entry, "status">, { interrupt, answers }: EntryFields): number {
   if (status === "interrupted") return interrupt?.requests.length ?? 0;
-  if (status === "answered") return Object.keys(answers ?? {}).length;
+  if (status === "answered" || status === "voted") return Object.keys(answers ?? {}).length;
   return status === "message" ? 1 : 0;
 }

@@ -36,7 +36,7 @@ function answerText(message: Message): string {
   return text === "" && typeof decision === "string" ? decision : text;
 }
 
-const NOTED = ["interrupt_id", "request_id", "decision", "by", "auto", "at", "redacted"];
+const NOTED = ["interrupt_id", "request_id", "decision", "by", "auto", "vote", "at", "redacted"];
 
 /** Whether the client sent this message: the input has one with its id and parts. */
 type IsSent = (message: Message) => boolean;

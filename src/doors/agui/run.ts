@@ -36,7 +36,7 @@ const PROTOCOL_VERSION = "1.0";
 const ACTIVITY = "errand.progress";
 
 /** Events that change the history or the question. */
-const CHANGES_HISTORY = ["interrupted", "answered", "message"];
+const CHANGES_HISTORY = ["interrupted", "voted", "answered", "message"];
 
 /**
  * The rate of snapshots after the first: each repeats the input, which may have a megabyte, and reads the whole

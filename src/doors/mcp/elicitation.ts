@@ -13,6 +13,7 @@ import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import type { AnswerInput } from "../../schema/interrupt.ts";
+import { votesText } from "../../schema/vote-text.ts";
 
 type Question = Interrupt["requests"][number];
 type Form = Parameters<typeof inputRequired.elicit>[0];
@@ -121,6 +122,18 @@ function formOf(kind: Interrupt["kind"], question: Question): Form {
   return form(message, { answer: { type: "string", title: "Answer" }, decision });
 }
 
+/** How many approvals it has, and what they are for if that is not what the agent proposes. */
+function votesOf(interrupt: Interrupt, { request_id }: Question): string | undefined {
+  const { votes } = interrupt;
+  if (!votes) return undefined;
+  const data = votes.answers?.[request_id]?.data;
+  const others =
+    data === undefined
+      ? ""
+      : ` They approved these arguments: ${JSON.stringify(data)} To agree, give the same. To approve without them voids their approvals.`;
+  return preview(`${votesText(votes)}.${others}`, MESSAGE_BYTES);
+}
+
 /** A form for each open request, by key; none when no question is open. `refusal`: why earlier answers do not fit. */
 export function toInputRequests(
   { interrupt }: Pick<Delegation, "interrupt">,
@@ -132,7 +145,7 @@ export function toInputRequests(
   return Object.fromEntries(
     open.map((question) => {
       const asked = formOf(interrupt.kind, question);
-      const message = refusal === undefined ? asked.message : `${refusal}\n\n${asked.message}`;
+      const message = [refusal, votesOf(interrupt, question), asked.message].filter(Boolean).join("\n\n");
       return [inputKey(interrupt, question), inputRequired.elicit({ ...asked, message })];
     }),
   );

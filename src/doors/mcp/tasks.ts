@@ -11,6 +11,7 @@ import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError, isErrorCode } from "../../schema/errors.ts";
 import { truncate } from "../../schema/text.ts";
+import { votesText } from "../../schema/vote-text.ts";
 import type { McpContext } from "./context.ts";
 import { toAnswers, toInputRequests } from "./elicitation.ts";
 import { progressLine, toDelegationView, toolErrorOf, viewToText } from "./tools/delegation-view.ts";
@@ -64,7 +65,9 @@ function statusMessageOf(delegation: Delegation): string {
   if (interrupt !== null)
     return isBudgetQuestion(interrupt.id)
       ? "the broker asks for a larger budget"
-      : `${delegation.target} asks a question`;
+      : [`${delegation.target} asks a question`, interrupt.votes && votesText(interrupt.votes)]
+          .filter(Boolean)
+          .join("; ");
   return isTerminal(delegation.state) ? `${delegation.target} is done` : progressLine(delegation);
 }
 
@@ -98,7 +101,10 @@ export async function getTask({ broker, principal }: McpContext, taskId: string)
   const task = { resultType: "complete", ...toTask(broker, delegation) };
   if (delegation.interrupt !== null) {
     const answered = await answeredParts(broker, principal, record, delegation.interrupt.id);
-    return { ...task, inputRequests: toInputRequests(delegation, answered) };
+    const inputRequests = toInputRequests(delegation, answered);
+    // It waits for the approvals of others.
+    if (Object.keys(inputRequests).length === 0) return { ...task, status: "working" };
+    return { ...task, inputRequests };
   }
   if (task.status === "completed") {
     return { ...task, result: { resultType: "complete", ...toCallToolResult(finalOutput(delegation)) } };

@@ -11,9 +11,10 @@ import type { ShardKeys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type AnswerInput, answerSchema } from "../../schema/interrupt.ts";
+import { hasVoted } from "../../schema/vote-text.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import type { Broker, Records } from "../broker.ts";
-import { openInterrupt } from "../delegations/parse.ts";
+import { openInterrupt, toDelegation } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
 import { interruptNotOpen, notFound } from "../errors.ts";
 import { type AnswerCall, type Answers, answer } from "./answer.ts";
@@ -48,7 +49,10 @@ const withPrefix = <T>(parts: Iterable<readonly [name: string, value: T]>, prefi
     name.startsWith(prefix) ? [[name.slice(prefix.length), value] satisfies [string, T]] : [],
   );
 
-/** The ids of the requests that are answered already, while the question waits for the other answers. */
+/**
+ * The ids of the requests that need no answer of the principal: it answered them, and the others are missing; or it
+ * approved them all, and the approvals of others are missing.
+ */
 export async function answeredParts(
   broker: Records,
   principal: Principal,
@@ -56,6 +60,9 @@ export async function answeredParts(
   interruptId: string,
 ): Promise<ReadonlySet<string>> {
   const { id } = record;
+  const { interrupt } = toDelegation(record);
+  if (interrupt && hasVoted(interrupt, principal.text))
+    return new Set(interrupt.requests.map(({ request_id }) => request_id));
   const names = await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId));
   const parts = withPrefix(
     names.map((name) => [name, null] as const),

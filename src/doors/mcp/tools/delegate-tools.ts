@@ -194,7 +194,9 @@ async function resume({ broker, principal, inputResponses }: McpContext, state: 
     };
   } catch (error) {
     if (!(error instanceof ErrandError)) throw error;
-    if (error.code === "invalid_request") return { record, dismissed, refusal: error.message };
+    // An approval that does not count is forbidden; a denial would do.
+    if (error.code === "invalid_request" || error.code === "forbidden")
+      return { record, dismissed, refusal: error.message };
     // Another answer came first.
     if (error.code !== "interrupt_not_open") throw error;
     return { record: await read(broker, principal, id), dismissed: false };

@@ -12,6 +12,7 @@ import { isBudgetQuestion } from "../../../schema/budget-question.ts";
 import { actionSchema, type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { usageSumSchema } from "../../../schema/usage.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
+import { votesText } from "../../../schema/vote-text.ts";
 import { counted } from "../../../schema/wording.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { recoveryFor } from "../recoveries.ts";
@@ -32,6 +33,10 @@ const questionSchema = z.object({
   expires_at: z.string(),
   /** Some of the question is not shown. */
   truncated: z.boolean().optional(),
+  /** How many people must approve, who has, and what, by request_id. */
+  votes: z
+    .object({ needed: z.int(), given: z.array(z.string()), answers: z.unknown().optional() })
+    .optional(),
   requests: z.array(
     z.object({
       request_id: z.string(),
@@ -105,7 +110,14 @@ function questionView(
     };
   });
   const isCut = shown.length < requests.length || shown.some(({ truncated }) => truncated === true);
-  return { interrupt_id: id, kind, expires_at, ...(isCut && { truncated: true }), requests: shown };
+  const votes = interrupt.votes && {
+    needed: interrupt.votes.needed,
+    given: interrupt.votes.given.map(({ by }) => by),
+    ...(interrupt.votes.answers &&
+      budget.spendIfFits(interrupt.votes.answers) && { answers: interrupt.votes.answers }),
+  };
+  const head = { interrupt_id: id, kind, expires_at, ...(votes && { votes }) };
+  return { ...head, ...(isCut && { truncated: true }), requests: shown };
 }
 
 /** The error of a delegation that did not complete. */
@@ -129,6 +141,9 @@ function nextStep({ state, interrupt }: Delegation, isCut: boolean): string {
     const first = isCut ? "The question is cut: call check_task_status with full: true first. " : "";
     if (isBudgetQuestion(interrupt.id))
       return `${first}The broker asks for a larger budget: call approve_or_deny with the interrupt_id for the proposed amounts, or answer_task with decision approve and other amounts as data; deny ends it.`;
+    const { votes } = interrupt;
+    if (votes && votes.given.length > 0)
+      return `${first}It has ${votesText(votes)}; the agent waits for the others. Each person approves once, by approve_or_deny, or by answer_task with the same data as in votes. If yours is among them, call check_task_status with wait_seconds.`;
     return `${first}The agent waits for an answer: call answer_task with the interrupt_id (or approve_or_deny for a yes-or-no question), then check_task_status with wait_seconds.`;
   }
   if (!isTerminal(state)) {
