@@ -127,3 +127,4 @@ export type { TokenInfo } from "./schema/token.ts";
 export type { NodeEvent, Tree, TreeEvent, TreeNode } from "./schema/tree.ts";
 export type { Usage, UsageReport, UsageSum } from "./schema/usage.ts";
 export type { Checkpoint } from "./schema/values.ts";
+export type { QuestionVotes, Vote, Votes } from "./schema/votes.ts";

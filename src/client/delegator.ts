@@ -40,7 +40,7 @@ import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
 import { type Branch, readTree } from "./tree.ts";
 import type { UploadOptions } from "./upload.ts";
-import { waitForResult } from "./wait.ts";
+import { noteVote, type OwnVotes, waitForResult } from "./wait.ts";
 
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
 /** With the target's presence if the broker sends it, so that the caller sees when no worker is polling. */
@@ -66,6 +66,7 @@ function nullIfUnknown(error: unknown): null {
  */
 export class Delegator {
   readonly #http: Http;
+  readonly #votes: OwnVotes = new Map();
 
   /** Sends no request yet. Throws `invalid_url`. */
   constructor(options: ConnectionOptions = {}) {
@@ -124,12 +125,16 @@ export class Delegator {
   }
 
   /**
-   * Waits until the delegation is finished in any way (see `state` and `error`), or asks a question (`interrupt`).
-   * Throws `wait_ran_out` after `timeoutSeconds`; the delegation continues.
+   * Waits until the delegation is finished in any way (see `state` and `error`), or asks a question (`interrupt`). After a
+   * vote by this object, it waits for the approvals of others, until another approval voids the vote. Throws `wait_ran_out` after `timeoutSeconds`; the delegation continues.
    */
   async wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
     requireKnown("wait", options);
-    return waitForResult(id, options, (getOptions) => this.get(id, getOptions));
+    return waitForResult(id, options, {
+      get: (getOptions) => this.get(id, getOptions),
+      watch: (watchOptions) => this.watch(id, watchOptions),
+      own: this.#votes,
+    });
   }
 
   /**
@@ -292,6 +297,10 @@ export class Delegator {
    * `{ answers: { host: "db1", token: { data } } }`. All retries of a call have the same Idempotency-Key,
    * so a repeat is no error.
    *
+   * If the agent needs the approvals of several people, an approval that is not the last one is a vote: the delegation
+   * returned is still `input_required`, and `interrupt.votes` has who approved, and what. To agree with them, send
+   * `{ answers: interrupt.votes.answers }`; another approval voids theirs.
+   *
    * Throws `interrupt_not_open` if that question is not open, or with null if none is; `invalid_request` if the answer
    * does not fit the question; `forbidden`.
    *
@@ -308,22 +317,22 @@ export class Delegator {
     options: AnswerOptions = {},
   ): Promise<Delegation> {
     requireKnown("answer", options);
-    return sendAnswer(this.#http, id, interruptId, answer, options);
+    return this.#noting(sendAnswer(this.#http, id, interruptId, answer, options));
   }
 
   /**
-   * Answers the open question with `decision: "approve"`. Throws `interrupt_not_open` if no question is open, and
+   * Answers the open question with `decision: "approve"`, or votes on it as {@link Delegator.answer} does. Throws `interrupt_not_open` if no question is open, and
    * without an `interruptId` also `invalid_request` if the question has several requests.
    */
   async approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
     requireKnown("approve", options);
-    return decide(this.#http, id, "approve", options);
+    return this.#noting(decide(this.#http, id, "approve", options));
   }
 
   /** As {@link Delegator.approve}, with `decision: "deny"`. */
   async deny(id: string, options: DecideOptions = {}): Promise<Delegation> {
     requireKnown("deny", options);
-    return decide(this.#http, id, "deny", options);
+    return this.#noting(decide(this.#http, id, "deny", options));
   }
 
   /**
@@ -398,6 +407,12 @@ export class Delegator {
   watchNodes(id: string, options: WatchOptions = {}): AsyncGenerator<TreeEvent, void> {
     requireKnown("watchNodes", options);
     return watchNodes(this.#http, id, options);
+  }
+
+  async #noting(answering: Promise<Delegation>): Promise<Delegation> {
+    const delegation = await answering;
+    noteVote(this.#votes, delegation);
+    return delegation;
   }
 
   #post(path: string, body: object, signal?: AbortSignal): Promise<Delegation> {

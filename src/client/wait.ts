@@ -1,5 +1,10 @@
-/** Waits for a delegation's result or question: sends long-poll requests, one after the other. */
+/**
+ * Waits for a delegation's result or question: sends long-poll requests, one after the other. A question on which the same
+ * object has voted waits for others, so that the wait goes on. Limit: votes by other objects are not known here.
+ */
 import { type Delegation, isPending, LIVE_STATES } from "../schema/delegation.ts";
+import type { StreamEvent } from "../schema/event.ts";
+import type { QuestionVotes } from "../schema/votes.ts";
 import { pauseIfEarly, TimeLimit } from "../util/timing.ts";
 import type { GetOptions, WaitOptions } from "./delegator-options.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
@@ -10,11 +15,37 @@ const HOLD_SECONDS = 25;
 /** How late the last answer may be before the wait gives up on it. */
 const GRACE_MS = 1000;
 
-/** `get` reads the delegation and waits on the broker for `waitSeconds`. */
+/** How many delegations are remembered that wait for the votes of others. */
+const REMEMBERED = 1024;
+
+/** By delegation: what was approved, as it stands while no other approval has voided it. */
+export type OwnVotes = Map<string, string>;
+
+/** Remembers an answer that was a vote. */
+export function noteVote(own: OwnVotes, { id, interrupt }: Delegation): void {
+  own.delete(id);
+  if (!interrupt?.votes) return;
+  own.set(id, ballotOf(interrupt.id, interrupt.votes));
+  const [oldest = ""] = own.keys();
+  if (own.size > REMEMBERED) own.delete(oldest);
+}
+
+/** Another approval begins with another first vote. */
+function ballotOf(interruptId: string, { answers, given: [first] }: QuestionVotes): string {
+  return JSON.stringify([interruptId, answers, first?.by, first?.at]);
+}
+
+interface Reads {
+  /** Reads the delegation, and waits on the broker for `waitSeconds`. */
+  readonly get: (options: GetOptions) => Promise<Delegation>;
+  readonly watch: (options: { readonly signal: AbortSignal }) => AsyncIterable<StreamEvent>;
+  readonly own: OwnVotes;
+}
+
 export async function waitForResult(
   id: string,
   { timeoutSeconds = Number.POSITIVE_INFINITY, signal }: WaitOptions,
-  get: (options: GetOptions) => Promise<Delegation>,
+  { get, watch, own }: Reads,
 ): Promise<Delegation> {
   const endsAt = performance.now() + timeoutSeconds * 1000;
   const limit = new TimeLimit(timeoutSeconds * 1000 + GRACE_MS, signal);
@@ -23,6 +54,12 @@ export async function waitForResult(
       const askedAt = performance.now();
       const holdSeconds = Math.min(HOLD_SECONDS, Math.max(0, (endsAt - askedAt) / 1000));
       const delegation = await get({ waitSeconds: holdSeconds, signal: limit.signal });
+      const { interrupt } = delegation;
+      const isVoted = interrupt?.votes && own.get(id) === ballotOf(interrupt.id, interrupt.votes);
+      if (isVoted) {
+        await votedOrClosed(watch({ signal: limit.signal }), delegation);
+        continue;
+      }
       if (!isPending(delegation.state)) return delegation;
       if (performance.now() >= endsAt) throw waitRanOut(id, timeoutSeconds, delegation.state);
       await pauseIfEarly(askedAt, limit.signal);
@@ -31,6 +68,16 @@ export async function waitForResult(
     throw limit.expired ? waitRanOut(id, timeoutSeconds) : error;
   } finally {
     limit.close();
+  }
+}
+
+/** Resolves when somebody has voted since the delegation was read, or the question is no longer open. */
+async function votedOrClosed(events: AsyncIterable<StreamEvent>, { version }: Delegation): Promise<void> {
+  for await (const event of events) {
+    if (event.type === "RESET") return;
+    if (event.type === "DELEGATION_SNAPSHOT") {
+      if (event.delegation.version !== version) return;
+    } else if (event.status === "voted" || !event.state.endsWith("_required")) return;
   }
 }
 
