@@ -121,6 +121,14 @@ test("an edit voids the votes before it, and who agrees with it sends the same",
   expect(Object.values(voided.changes)).toMatchObject([{ total: 1 }]);
 });
 
+test("arguments that are sent as they were proposed change nothing, and void nothing", async () => {
+  const { ann, bob, ask } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  await ann.answer(id, interrupt_id, APPROVE);
+  const same = await bob.answer(id, interrupt_id, { ...APPROVE, data: { to: "prod", version: "1.2" } });
+  expect(same.body.state).toBe("submitted");
+});
+
 test("one denial ends it, also the delegator's own", async () => {
   const { alice, ann, ask } = await setup({ needed: 3, not_by_delegator: true });
   const { id, interrupt_id } = await ask();

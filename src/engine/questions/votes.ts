@@ -10,6 +10,7 @@ import { textOf } from "../../schema/a2a.ts";
 import { choicesOf } from "../../schema/answer-rules.ts";
 import type { AnswerWay } from "../../schema/answered.ts";
 import { isBudgetQuestion } from "../../schema/budget-question.ts";
+import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput } from "../../schema/interrupt.ts";
@@ -91,8 +92,15 @@ export interface Ballot {
 }
 
 /** An approval under this setting, by somebody whose approval counts. */
-export function ballotOf(votes: Votes | null, by: string, via: AnswerWay, inputs: Inputs): Ballot {
-  const answers = JSON.stringify(Object.fromEntries(inputs.map(([id, input]) => [id, contentOf(input)])));
+export function ballotOf(
+  votes: Votes | null,
+  { by, via }: { readonly by: string; readonly via: AnswerWay },
+  { requests }: Pick<Question, "requests">,
+  inputs: Inputs,
+): Ballot {
+  const actions = new Map(requests.map(({ request_id, action }) => [request_id, action]));
+  const contents = inputs.map(([id, input]) => [id, contentOf(input, actions.get(id))]);
+  const answers = JSON.stringify(Object.fromEntries(contents));
   const seen = {
     votes_seen: votesMark(votes),
     // The page of a link does not show what others approved instead.
@@ -112,13 +120,15 @@ export function ballotOf(votes: Votes | null, by: string, via: AnswerWay, inputs
   };
 }
 
-/** What people must agree on; a text beside a decision is each one's own comment. */
-function contentOf({ decision, text, message, data }: AnswerInput) {
+/** What people must agree on; a text beside a decision is each one's own comment, and arguments as proposed are no edit. */
+function contentOf({ decision, text, message, data }: AnswerInput, action: Request["action"]) {
+  const isEdit =
+    action === undefined || decision !== "approve" || changesOf(action.arguments, data).length > 0;
   const said = decision === undefined ? (text ?? (message && textOf(message))) : undefined;
   return {
     ...(decision !== undefined && { decision }),
     ...(said !== undefined && { text: said }),
-    ...(data !== undefined && { data }),
+    ...(data !== undefined && isEdit && { data }),
   };
 }
 
@@ -143,7 +153,7 @@ export async function ballotFor(
   // The cache may be behind.
   if (refusal && !fresh) return ballotFor(broker, principal, record, { open, inputs, via, fresh: true });
   if (refusal) throw refusal;
-  return ballotOf(votes, principal.text, via, inputs);
+  return ballotOf(votes, { by: principal.text, via }, open, inputs);
 }
 
 /** Null: the approval counts. */
