@@ -29,7 +29,7 @@ export function writeTypes(source, target) {
       add(folder, join(dirname(name), specifier).replace(/\.(?:js|ts)$/, ".d.ts"), place);
       return whole;
     });
-    written.set(path, rewritten.replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
+    written.set(path, narrowed(rewritten.replace(/^\/\/# sourceMappingURL=.*\n?/m, "")));
   };
   for (const entry of ENTRIES) add(source, entry, "");
   for (const [path, text] of written) {
@@ -39,6 +39,9 @@ export function writeTypes(source, target) {
   }
   return [...written.keys()];
 }
+
+/** Indents by one space where the compiler indents by four: inferred types are deep, so a third of their text is indentation. */
+const narrowed = (text) => text.replaceAll(/^(?: {4})+/gm, (spaces) => " ".repeat(spaces.length / 4));
 
 function relativeTo(path, other) {
   const found = relative(dirname(path), other);
