@@ -29,8 +29,8 @@ async function scene(folder = "") {
   git("commit", "--quiet", "-m", "first");
   const state = join(dir, "state");
   const home = join(state, "errand", "worktrees");
-  const work = async () => {
-    const env = { ...AUTHOR, XDG_STATE_HOME: state, GIT_DIR: "/nowhere" };
+  const work = async (more: Record<string, string> = {}) => {
+    const env = { ...AUTHOR, XDG_STATE_HOME: state, GIT_DIR: "/nowhere", ...more };
     const words = ["work", "--agent", "coder", "--preset", "shell", "--worktree", "--concurrency", "2"];
     const worker = errand(join(dir, folder), words, { ERRAND_URL: url, ERRAND_TOKEN: OPERATOR, ...env });
     await until(() => worker.stderr().includes("working for coder") || !worker.isRunning());
@@ -199,6 +199,22 @@ test("while a question is open the worktree stays; of two workers, one has it at
   const ids = await Promise.all([1, 2, 3, 4].map(() => delegate(alone, { context_id: "y" })));
   const all = await Promise.all(ids.map(end));
   expect(all.map(({ reply }) => reply.parts)).toEqual(all.map(() => [{ text: "alone" }]));
+});
+
+test("it is made although git fails once, because another process removed the last worktree meanwhile", async () => {
+  const { dir, work, end, delegate, trees } = await scene();
+  const bin = join(dir, "state", "bin");
+  mkdirSync(bin, { recursive: true });
+  const script = `#!/bin/sh
+case "$*" in *"worktree add"*) [ -e ${bin}/failed ] || { touch ${bin}/failed; echo "fatal: could not open '.git/worktrees/x/gitdir' for writing: No such file or directory" >&2; exit 128; } ;; esac
+PATH="\${PATH#*:}" exec git "$@"
+`;
+  writeFileSync(join(bin, "git"), script, { mode: 0o755 });
+  await work({ PATH: `${bin}:${process.env.PATH}` });
+  const ended = await end(await delegate("echo up; echo mine > d.txt"));
+  expect(ended).toMatchObject({ state: "completed", reply: { parts: [{ text: "up" }] } });
+  expect(existsSync(join(bin, "failed"))).toBe(true);
+  expect(trees()).toHaveLength(1);
 });
 
 test("a killed worker's worktrees are removed by the next one if nothing in them is uncommitted", async () => {

@@ -10,6 +10,7 @@ import { QuestionOutcome } from "../../../client/questions.ts";
 import { WorkerUnavailableError } from "../../../client/unavailable.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
 import { ParkedError } from "../../../lease-holder/lost.ts";
+import { sleep } from "../../../util/timing.ts";
 import { hashOf } from "../../kept-text.ts";
 import { oneLine } from "../../show/output.ts";
 import { failed } from "../failed-reply.ts";
@@ -23,6 +24,9 @@ import { Tree } from "./tree.ts";
 
 /** A worktree waits so long at most for the answer to a question. */
 const ASKED_MS = 31 * 24 * 60 * 60 * 1000;
+/** How often a worktree is tried to be made, and the first pause. */
+const MAX_TRIES = 5;
+const PAUSE_MS = 50;
 
 export interface WorktreeSetup {
   readonly git: Git;
@@ -142,29 +146,43 @@ export class Worktrees {
     return tree;
   }
 
+  /**
+   * Git may fail while another process adds or removes a worktree of the same repository, because it removes the folder of
+   * all of them with the last one: then it is tried again.
+   */
   async #make(name: string, path: string, signal: AbortSignal): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#tryToMake(name, path, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof GitError)) throw this.#unavailable(error);
+        if (tries < MAX_TRIES) {
+          await sleep(PAUSE_MS * tries, signal);
+          continue;
+        }
+        this.#setup.warn(`cannot make the worktree ${path}: ${error.message}`);
+        throw new TreeError(`The worktree of this conversation cannot be made on the branch errand/${name}.`);
+      }
+    }
+  }
+
+  async #tryToMake(name: string, path: string, signal: AbortSignal): Promise<void> {
     const { root } = this.#repository;
     const branch = `errand/${name}`;
-    try {
-      // An agent may have removed the link to the repository, and left its work.
-      if (existsSync(path)) {
-        const aside = `${path}.kept-${Date.now()}`;
-        await rename(path, aside);
-        this.#setup.warn(`${path} is no worktree any more; it is now ${aside}`);
-      }
-      await this.#unregister(path);
-      const tip = await this.#commitOf(`refs/heads/${branch}`);
-      const head = await this.#git.text(root, ["rev-parse", "HEAD"]);
-      const start = tip === undefined ? head : await this.#startFor(name, branch, tip);
-      await this.#git.text(root, ["update-ref", this.#startOf(name), start]);
-      const what = tip === undefined ? ["-b", branch, path, head] : [path, branch];
-      await this.#git.text(root, ["worktree", "add", "--quiet", ...what], { signal });
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof GitError)) throw this.#unavailable(error);
-      this.#setup.warn(`cannot make the worktree ${path}: ${error.message}`);
-      throw new TreeError(`The worktree of this conversation cannot be made on the branch ${branch}.`);
+    // An agent may have removed the link to the repository, and left its work.
+    if (existsSync(path)) {
+      const aside = `${path}.kept-${Date.now()}`;
+      await rename(path, aside);
+      this.#setup.warn(`${path} is no worktree any more; it is now ${aside}`);
     }
+    await this.#unregister(path);
+    const tip = await this.#commitOf(`refs/heads/${branch}`);
+    const head = await this.#git.text(root, ["rev-parse", "HEAD"]);
+    const start = tip === undefined ? head : await this.#startFor(name, branch, tip);
+    await this.#git.text(root, ["update-ref", this.#startOf(name), start]);
+    const what = tip === undefined ? ["-b", branch, path, head] : [path, branch];
+    await this.#git.text(root, ["worktree", "add", "--quiet", ...what], { signal });
   }
 
   /** If another branch has the commits, the tip, because merged work is no change. */
