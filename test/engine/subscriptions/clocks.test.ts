@@ -13,7 +13,7 @@ test.each([
 ])("the clock of a shard is %s", async (_, offset_ms) => {
   const { ann, alice, clock, subscribe, tick, another } = await startSubscribed();
   // What this gateway writes is stamped as by the clock of another server.
-  const { url } = await another({ clock: { offset_ms } });
+  const { gateway, url } = await another({ clock: { offset_ms } });
   const [api, caller] = [client(url), client(url, alice.token)];
   const ask = async () => {
     const { id } = (await caller.delegate("scout")).body;
@@ -34,6 +34,8 @@ test.each([
   // Only what happens from now on.
   await subscribe(ann, { events, deliver: [{ kind: "webhook", url: late.url }] });
   const second = await ask();
+  // It would also send, by that clock, and there is one for this.
+  await gateway.close({ idleGrace: false });
   await tick();
   const idsIn = ({ received }: typeof early) => bodies(received).map(({ delegation_id }) => delegation_id);
   await until(() => new Set(idsIn(early)).size === 2 && late.received.length > 0);
