@@ -1,7 +1,7 @@
 /**
  * Collects the answers to a question that arrive one request at a time, and submits them when all are there. Limit: the
- * first answer to a request counts, whoever gave it; where several people must approve, each gives all of them. They are
- * deleted with the question, or by age.
+ * first answer to a request counts, whoever gave it; of an agent with `votes`, each person answers all of them, and the last
+ * answer counts. They are deleted when they were submitted, with the question, or by age.
  */
 
 import * as z from "zod";
@@ -12,6 +12,7 @@ import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type AnswerInput, answerSchema } from "../../schema/interrupt.ts";
 import { hasVoted } from "../../schema/vote-text.ts";
+import type { Votes } from "../../schema/votes.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import type { Broker, Records } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
@@ -19,16 +20,17 @@ import { read } from "../delegations/read.ts";
 import { interruptNotOpen, notFound } from "../errors.ts";
 import { type AnswerCall, type Answers, answer } from "./answer.ts";
 import { requireFitting } from "./fitting.ts";
+import { votesOf } from "./votes.ts";
 
 /**
- * KEYS: the parts, the record · ARGV: ttl in ms, the question's id, then request_id, answer … · Returns all parts,
- * as HGETALL does. A closed question gets no parts, because they were erased with it.
+ * KEYS: the parts, the record · ARGV: HSETNX or HSET, ttl in ms, the question's id, then request_id, answer … · Returns all
+ * parts, as HGETALL does. A closed question gets no parts, because they were erased with it.
  */
 const keepScript = new Script(`#!lua
 ${FIELDS_OF_LUA}
-if fields_of(KEYS[2], { 'interrupt_id' })[1] ~= ARGV[2] then return {} end
-for i = 3, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
+if fields_of(KEYS[2], { 'interrupt_id' })[1] ~= ARGV[3] then return {} end
+for i = 4, #ARGV, 2 do redis.call(ARGV[1], KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return redis.call('HGETALL', KEYS[1])`);
 
 const partsSchema = z.array(z.string());
@@ -39,9 +41,11 @@ function keysOf(broker: Pick<Broker, "shards">, id: string): ShardKeys {
   return keys;
 }
 
-/** What the names of the principal's parts begin with. */
-const ownPrefix = (record: StoredDelegation, principal: Principal): string =>
-  record.get("votes_needed") === null ? "" : `${principal.text}\n`;
+/** What the names of the principal's parts begin with: nobody approves what another person has answered. */
+const ownPrefix = (record: StoredDelegation, votes: Votes | null, principal: Principal): string =>
+  record.get("state") === "input_required" && (votes !== null || record.get("votes_needed") !== null)
+    ? `${principal.text}\n`
+    : "";
 
 /** Those whose names begin so, by what follows. */
 const withPrefix = <T>(parts: Iterable<readonly [name: string, value: T]>, prefix: string): [string, T][] =>
@@ -54,7 +58,7 @@ const withPrefix = <T>(parts: Iterable<readonly [name: string, value: T]>, prefi
  * approved them all, and the approvals of others are missing.
  */
 export async function answeredParts(
-  broker: Records,
+  broker: Records & Pick<Broker, "agents">,
   principal: Principal,
   record: StoredDelegation,
   interruptId: string,
@@ -66,7 +70,7 @@ export async function answeredParts(
   const names = await broker.redis.hkeys(keysOf(broker, id).answerParts(id, interruptId));
   const parts = withPrefix(
     names.map((name) => [name, null] as const),
-    ownPrefix(record, principal),
+    ownPrefix(record, await votesOf(broker, record.get("target")), principal),
   );
   return new Set(parts.map(([request_id]) => request_id));
 }
@@ -93,12 +97,16 @@ export async function answerPart(
   // A part that does not fit would be kept, and would spoil every complete answer.
   requireFitting(id, open, known, false);
   const key = keysOf(broker, id).answerParts(id, interrupt_id);
-  const prefix = ownPrefix(record, principal);
+  const prefix = ownPrefix(record, await votesOf(broker, record.get("target"), true), principal);
+  const isOwn = prefix !== "";
   const parts = known.flatMap(([request_id, input]) => [prefix + request_id, JSON.stringify(input)]);
   const names = [key, keysOf(broker, id).delegation(id)];
   const stored = toFields(
     partsSchema.parse(
-      await keepScript.run(broker.redis, names, [broker.retentionMs, interrupt_id, ...parts]),
+      await keepScript.run(broker.redis, names, [
+        ...[isOwn ? "HSET" : "HSETNX", broker.retentionMs, interrupt_id],
+        ...parts,
+      ]),
     ),
   );
   if (stored.size === 0) throw interruptNotOpen(id);
@@ -107,11 +115,23 @@ export async function answerPart(
   const answers = Object.fromEntries(
     own.map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
+  // They are spent, also by an approval that does not count: what this person says next is another answer.
+  const forget = () => broker.redis.hdel(key, ...own.map(([request_id]) => prefix + request_id));
   try {
-    return await answer(broker, principal, id, { interrupt_id, answers }, call);
+    const answered = await answer(
+      broker,
+      principal,
+      id,
+      { interrupt_id, answers },
+      { ...call, ...(!isOwn && { ofSeveral: true }) },
+    );
+    if (isOwn) await forget();
+    return answered;
   } catch (error) {
     // Together the answers are too large, so every later one would fail, too: delete them and start over.
-    if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);
+    if (error instanceof ErrandError && error.code === "payload_too_large")
+      await (isOwn ? forget() : broker.redis.del(key));
+    else if (isOwn && error instanceof ErrandError && error.code === "forbidden") await forget();
     throw error;
   }
 }

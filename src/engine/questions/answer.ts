@@ -7,6 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
+import { votesMark } from "../../lifecycle/numbers.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
 import type { AnswerWay, ChangesByRequest } from "../../schema/answered.ts";
@@ -37,6 +38,8 @@ export interface AnswerCall {
   readonly via: AnswerWay;
   /** Chosen by the client; all repeats of a request have the same one. */
   readonly key?: string | undefined;
+  /** Several people have answered parts of it, so it is nobody's approval where people vote. */
+  readonly ofSeveral?: true;
 }
 
 /** Throws `interrupt_not_open` when the question is not open, and `invalid_request` when the answer does not fit it. */
@@ -45,7 +48,7 @@ export async function answer(
   principal: Principal,
   id: string,
   request: AnswerRequest,
-  { via, key }: AnswerCall,
+  { via, key, ofSeveral }: AnswerCall,
 ): Promise<StoredDelegation> {
   if (key !== undefined) requireKey(key);
   const before = await read(broker, principal, id);
@@ -62,7 +65,10 @@ export async function answer(
       open?.id === interrupt_id
         ? await ballotFor(broker, principal, before, { open, inputs, via, fresh: round > 0 })
         : undefined;
-    const command = answerCommand({ id, request, author, open, inputs, ballot });
+    const command = answerCommand({
+      ...{ id, request, author, open, inputs },
+      ballot: ballot && ofSeveral ? NOBODY_VOTES : ballot,
+    });
     const { outcome, record } = await broker.writer.move(command);
     if (outcome.kind === "ok" && record) {
       await afterMove(broker, id, outcome);
@@ -76,6 +82,9 @@ export async function answer(
     if (outcome.kind !== "votes_changed" || round === MAX_ROUNDS) throw refusal(outcome, id);
   }
 }
+
+/** The script refuses it if the agent has `votes` by now. */
+const NOBODY_VOTES: Ballot = { params: { votes_seen: votesMark(null) }, bytes: 0 };
 
 /** How often the agent's `votes` are read again because they change meanwhile. */
 const MAX_ROUNDS = 5;
