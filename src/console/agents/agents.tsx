@@ -8,6 +8,7 @@ import { hasFigures, useFigures } from "../data/figures.ts";
 import { AgentColumns, AgentRow } from "../live/agent-row.tsx";
 import { agentsByNeed } from "../live/agents-by-need.ts";
 import { isOperator } from "../session/rights.ts";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useSearch } from "../ui/use-search.tsx";
@@ -93,7 +94,7 @@ function AgentList() {
       {isOperator.value && <NewAgent />}
       {found === null && <p class="loading">Reading the agents …</p>}
       {found?.length === 0 && (
-        <Empty title="No agent yet" line="errand agent put scout">
+        <Empty title="No agent yet" line={<CommandLine command="agent put scout" />}>
           An agent is a name with a queue, under which workers ask for work.
           {isOperator.value && " Create one above, or from a terminal:"}
         </Empty>

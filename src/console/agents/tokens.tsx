@@ -5,6 +5,7 @@ import type { TokenInfo } from "../../schema/token.ts";
 import { agents } from "../data/agents.ts";
 import { session } from "../session/session.ts";
 import { Age, Left } from "../ui/age.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Confirm } from "../ui/confirm.tsx";
 import { CopyLine } from "../ui/copy.tsx";
 import { Empty } from "../ui/empty.tsx";
@@ -41,7 +42,7 @@ export function Tokens() {
       )}
       <Problem error={error} />
       {value?.length === 0 && (
-        <Empty title="No token yet" line="errand token create caller:alice">
+        <Empty title="No token yet" line={<CommandLine command="token create caller:alice" />}>
           A token lets one principal in: an agent's worker, somebody who delegates, approves or only looks.
         </Empty>
       )}

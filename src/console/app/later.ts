@@ -11,7 +11,6 @@ setRules(answerIssues);
 watchPushes();
 followShortLinks();
 
-export { Agents } from "../agents/agents.tsx";
 export { Inbox } from "../inbox/inbox.tsx";
 export { watchAnswers } from "../needs/answers.ts";
 export { watchDrafts } from "../needs/drafts.ts";

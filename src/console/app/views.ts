@@ -5,6 +5,7 @@ import { lazyFrom } from "./lazy-from.tsx";
 
 /** These have a file of their own; the others share one. */
 const LOADS = {
+  agents: () => import("../agents/agents.tsx"),
   delegation: () => import("../delegation/view.ts"),
   charts: () => import("../charts/charts.tsx"),
   find: () => import("../find/find.tsx"),
@@ -15,7 +16,7 @@ const LOADS = {
 };
 
 export const Inbox = lazy((later) => later.Inbox);
-export const Agents = lazy((later) => later.Agents);
+export const Agents = lazyFrom(LOADS.agents, ({ Agents: loaded }) => loaded);
 export const DelegationPane = lazyFrom(LOADS.delegation, ({ DelegationPane: loaded }) => loaded);
 export const PaneEdge = lazyFrom(LOADS.delegation, ({ PaneEdge: loaded }) => loaded, null);
 export const Answered = lazyFrom(LOADS.answered, ({ Answered: loaded }) => loaded);

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { adopt } from "../app/adopt.ts";
 import { go, href, route } from "../app/route.ts";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Windowed } from "../ui/windowed.tsx";
@@ -110,7 +111,10 @@ function useSelectAll(
 function NothingFound({ hasFilter }: { readonly hasFilter: boolean }) {
   if (!hasFilter) {
     return (
-      <Empty title="No delegation yet" line={'errand delegate scout "how many words is this"'}>
+      <Empty
+        title="No delegation yet"
+        line={<CommandLine command={'delegate scout "how many words is this"'} />}
+      >
         Everything that was ever delegated, and is still kept, can be found here. This delegates something:
       </Empty>
     );

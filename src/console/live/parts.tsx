@@ -6,6 +6,7 @@ import { inView } from "../data/delegations.ts";
 import { useFigures } from "../data/figures.ts";
 import { DemoNote } from "../demo/panel.tsx";
 import { isOperator, mayDelegate } from "../session/rights.ts";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { AgentTable } from "./agent-table.tsx";
 import { Alarms } from "./alarms.tsx";
@@ -44,14 +45,20 @@ function NothingLive() {
   const online = found.find(({ presence }) => presence.state === "online");
   if (!online) {
     return (
-      <Empty title="Nothing in progress" line={`errand work --agent ${found[0]?.name} -- wc -w`}>
+      <Empty
+        title="Nothing in progress"
+        line={<CommandLine command={`work --agent ${found[0]?.name} -- wc -w`} />}
+      >
         What is delegated appears here until it ends. No worker is there to take any. This starts one that
         counts words{!isOperator.value && " (it needs a token of the agent)"}:
       </Empty>
     );
   }
   return (
-    <Empty title="Nothing in progress" line={`errand delegate ${online.name} "how many words is this"`}>
+    <Empty
+      title="Nothing in progress"
+      line={<CommandLine command={`delegate ${online.name} "how many words is this"`} />}
+    >
       What is delegated appears here until it ends.
       {mayDelegate.value && " Delegate something in this page, or in a terminal:"}
     </Empty>

@@ -9,6 +9,7 @@ import { styles } from "../schedules/schedules.css";
 import { isOperator } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Age, Left } from "../ui/age.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
@@ -37,7 +38,10 @@ export function Rules() {
       <Problem error={error} />
       {!rules && !error && <p class="loading">Reading the rules …</p>}
       {rules?.length === 0 && (
-        <Empty title="No rule yet" line="errand rules create scout fs.write --path path=/srv/site --for 20m">
+        <Empty
+          title="No rule yet"
+          line={<CommandLine command="rules create scout fs.write --path path=/srv/site --for 20m" />}
+        >
           A rule approves or denies an agent's actions in advance, in your name.
         </Empty>
       )}

@@ -8,6 +8,7 @@ import { now } from "../data/clock.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Age, Left } from "../ui/age.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Confirm } from "../ui/confirm.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { orGone } from "../ui/or-gone.ts";
@@ -59,7 +60,11 @@ export function Schedules() {
       {value?.length === 0 && (
         <Empty
           title="No schedule yet"
-          line={'errand schedule create scout "read the news" --cron "30 9 * * MON-FRI" --zone Europe/Berlin'}
+          line={
+            <CommandLine
+              command={'schedule create scout "read the news" --cron "30 9 * * MON-FRI" --zone Europe/Berlin'}
+            />
+          }
         >
           A schedule delegates again and again, at times of a calendar.
         </Empty>

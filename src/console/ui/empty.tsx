@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { CommandLine } from "./command-line.tsx";
 
 interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** A command that fills the view: `errand watch`. */
-  readonly line?: string | undefined;
+  /** A command that fills the view. */
+  readonly line?: ComponentChildren;
 }
 
 /** A view without rows: what it will show, and how to fill it. */
@@ -14,7 +13,7 @@ export function Empty({ title, children, line }: Props) {
     <div class="empty">
       <h2>{title}</h2>
       <p>{children}</p>
-      {line !== undefined && <CommandLine command={line.replace(/^errand /, "")} />}
+      {line}
     </div>
   );
 }
