@@ -3,7 +3,7 @@ import type { Interrupt } from "./delegation.ts";
 import type { QuestionVotes } from "./votes.ts";
 
 /** `caller:ana` and `approver:ana` are one person. */
-const personOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
+export const personOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
 
 /** Whether this person has approved what the approvals so far are for; a vote that an edit voided is none. */
 export const hasVoted = ({ votes }: Pick<Interrupt, "votes">, principal: string): boolean =>

@@ -69,6 +69,9 @@ async function iconWith(icon: string, text: string): Promise<string> {
 const notified = new Set<string>();
 
 function notify(questions: readonly ListedDelegation[]): void {
+  // One that the reader approved comes back if others void the approval.
+  const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
+  for (const id of notified) if (!open.has(id)) notified.delete(id);
   for (const listed of questions) {
     const { interrupt } = listed;
     if (!interrupt || notified.has(interrupt.id)) continue;

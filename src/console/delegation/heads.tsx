@@ -7,6 +7,7 @@ import type { Delegation, State } from "../../schema/delegation.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
+import { isApproved } from "../needs/mine.ts";
 import { isOperator, mayDelegate, mayRedrive, maySteer, seesAll } from "../session/rights.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
@@ -139,8 +140,12 @@ function Asks({ delegation }: Props) {
   if (interrupt === null) return null;
   return (
     <p class="why asks">
-      {maySteer(delegation) ? "You may answer" : `${nameOf(delegator)} or an approver may answer`},{" "}
-      <Left until={interrupt.expires_at} />.
+      {isApproved(interrupt)
+        ? "You approved, and others must, too"
+        : maySteer(delegation)
+          ? "You may answer"
+          : `${nameOf(delegator)} or an approver may answer`}
+      , <Left until={interrupt.expires_at} />.
     </p>
   );
 }

@@ -1,13 +1,18 @@
 import { useRef } from "preact/hooks";
+import type { Interrupt } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
+import { listedOf } from "../data/delegations.ts";
 import { answerLater, undo, waitingIds } from "../needs/answers.ts";
-import { pending } from "../needs/outcomes.ts";
+import { ballotKey, ballotOf, moreText } from "../needs/ballot.ts";
+import { isApproved } from "../needs/mine.ts";
+import { failures, pending } from "../needs/outcomes.ts";
 import type { Decision } from "../needs/proposal.ts";
 import { type Asked, type IsOpen, outcomeOf } from "../needs/rows.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Fold } from "../ui/fold.tsx";
 import { InPlace } from "../ui/in-place.tsx";
 import { Output } from "../ui/output.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
@@ -29,7 +34,9 @@ export function EqualQuestions({ group, isOpen }: Props) {
   const { rows, waiting, showAll } = useSteady(place, group.members, ({ id }) => id, { isRead: () => true });
   const { shown, more } = useFirst(rows, SHOWN, "question");
   // One that was answered by itself is not answered again.
-  const open = shown.filter(({ id }) => isOpen(id) && pending.get(id) === undefined);
+  const open = shown.filter((one) => isOpen(one.id) && pending.get(one.id) === undefined && isAsShown(one));
+  const [first] = group.members;
+  const isChanged = first.listed.interrupt !== null && ballotOf(first.listed.interrupt) !== undefined;
   /** Those that the buttons answered last. */
   const together = useRef<readonly string[]>([]);
   const waitingNow = waitingIds();
@@ -37,7 +44,13 @@ export function EqualQuestions({ group, isOpen }: Props) {
   const decide = (decision: Decision, done: string) => {
     together.current = open.map(({ id }) => id);
     for (const { listed } of open)
-      if (listed.interrupt) answerLater({ listed, interrupt: listed.interrupt, answer: { decision }, done });
+      if (listed.interrupt)
+        answerLater({
+          listed,
+          interrupt: listed.interrupt,
+          answer: answerTo(listed.interrupt, decision),
+          done,
+        });
   };
   if (rows.length < 2) return null;
   return (
@@ -60,7 +73,7 @@ export function EqualQuestions({ group, isOpen }: Props) {
             disabled={open.length < 2}
             onClick={() => decide("approve", "Approved")}
           >
-            Approve all {open.length}, as proposed
+            Approve all {open.length}, as {isChanged ? "changed" : "proposed"}
           </button>
           <button type="button" disabled={open.length < 2} onClick={() => decide("deny", "Denied")}>
             Deny all {open.length}
@@ -82,11 +95,30 @@ export function EqualQuestions({ group, isOpen }: Props) {
   );
 }
 
+/** The question as it is now; a row that keeps its place may be older. */
+const currentOf = ({ listed }: Asked): Interrupt | null =>
+  listedOf(listed.id)?.value.interrupt ?? listed.interrupt;
+
+/** Whether the reader has not approved it, and nobody has approved something else since it was drawn. */
+function isAsShown(asked: Asked): boolean {
+  const now = currentOf(asked);
+  const { interrupt } = asked.listed;
+  return now !== null && interrupt !== null && !isApproved(now) && ballotKey(now) === ballotKey(interrupt);
+}
+
+/** Approves what others have approved already, if they changed it. */
+function answerTo(interrupt: Interrupt, decision: Decision) {
+  const answers = decision === "approve" ? ballotOf(interrupt) : undefined;
+  return answers ? { answers } : { decision };
+}
+
 function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: IsOpen }) {
   const { id, listed } = asked;
   const [request] = listed.interrupt?.requests ?? [];
   const given = pending.get(id);
-  const outcome = given ? `${given.done}, not sent yet` : outcomeOf(asked, isOpen)?.text;
+  const now = currentOf(asked);
+  const vote = isApproved(now) && now ? `You approved. ${moreText(now)}` : undefined;
+  const outcome = given ? `${given.done}, not sent yet` : (outcomeOf(asked, isOpen)?.text ?? vote);
   return (
     <li class={isOpen(id) ? "" : "dim"}>
       <a href={hrefOf(listed.id)}>
@@ -99,6 +131,7 @@ function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: I
         </Fold>
       )}
       {outcome !== undefined && <p role="status">{outcome}</p>}
+      <Problem error={failures.get(id)} />
     </li>
   );
 }

@@ -4,6 +4,8 @@
  */
 import { sortedJson } from "../../schema/sorted-json.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { ballotOf } from "../needs/ballot.ts";
+import { isApproved } from "../needs/mine.ts";
 import { isDecidable, readAction } from "../needs/proposal.ts";
 import type { Asked } from "../needs/rows.ts";
 
@@ -42,6 +44,8 @@ function textOf(target: string, interrupt: NonNullable<ListedDelegation["interru
   const [request] = interrupt.requests;
   const action = readAction(request);
   if (!request || action === null || !isDecidable(interrupt)) return null;
+  // One that the reader has approved is no longer decided with others.
+  if (isApproved(interrupt)) return null;
   const { options, schema } = request;
   return sortedJson([
     target,
@@ -50,5 +54,7 @@ function textOf(target: string, interrupt: NonNullable<ListedDelegation["interru
     action.isEditable,
     options ?? [],
     schema ?? null,
+    // The ids of requests differ.
+    Object.values(ballotOf(interrupt) ?? {}),
   ]);
 }

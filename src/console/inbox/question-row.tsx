@@ -1,6 +1,8 @@
 import { textOf } from "../../schema/a2a.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { moreText, neededText } from "../needs/ballot.ts";
+import { isApproved } from "../needs/mine.ts";
 import { pending } from "../needs/outcomes.ts";
 import { readAction } from "../needs/proposal.ts";
 import { isUrgent } from "../needs/question-card.tsx";
@@ -29,6 +31,8 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
   const { interrupt } = listed;
   if (interrupt === null) return null;
   const given = pending.get(id);
+  const needed = neededText(interrupt);
+  const vote = isApproved(interrupt) ? `You approved. ${moreText(interrupt)}` : undefined;
   return (
     <button
       type="button"
@@ -43,12 +47,17 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
         <b>{askerOf(listed)}</b> for {delegatorOf(listed)}
       </span>
       <RiskMark listed={listed} />
+      {needed !== "" && (
+        <span class="ask-count" title={needed}>
+          {interrupt.votes?.given.length} of {interrupt.votes?.needed}
+        </span>
+      )}
       {equals > 1 && <span class="ask-count">× {equals}</span>}
       <span class={isUrgent(interrupt, now.value) ? "ask-left urgent" : "ask-left"}>
         {outcome ? "" : <Left until={interrupt.expires_at} />}
       </span>
       <span class="ask-text">
-        <Said>{outcome ?? (given ? `${given.done}, not sent yet` : questionText(listed))}</Said>
+        <Said>{outcome ?? (given ? `${given.done}, not sent yet` : (vote ?? questionText(listed)))}</Said>
       </span>
     </button>
   );

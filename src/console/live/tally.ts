@@ -2,7 +2,7 @@
 import { computed, type Signal } from "@preact/signals";
 import { asking, inView } from "../data/delegations.ts";
 import { asks, type ListedDelegation } from "../data/listed.ts";
-import { mine } from "../needs/mine.ts";
+import { answerable } from "../needs/mine.ts";
 import { maySteer } from "../session/rights.ts";
 import { count } from "../ui/words.ts";
 import { byNeed } from "./need.ts";
@@ -38,7 +38,7 @@ export const askingOthers = computed(() => asking.value.filter(({ value }) => !m
 export const headText = computed(() => {
   const counts = {
     working: work.value.working.filter(({ value }) => value.state === "working").length,
-    asking: mine.value.length + askingOthers.value.length,
+    asking: answerable.value.length + askingOthers.value.length,
     "waiting for parts": work.value.awaiting.length,
     queued: work.value.queued.length,
   };

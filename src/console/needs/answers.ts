@@ -14,6 +14,7 @@ import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { isUncertain } from "../ui/problem.tsx";
 import { decided, nameOf } from "../ui/words.ts";
+import { ballotKey, votersText } from "./ballot.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
 import { failures, note, notes, type Pending, pending, unsent } from "./outcomes.ts";
 
@@ -82,11 +83,14 @@ async function sendNow(one: Pending): Promise<void> {
   // The next session must not show it.
   const isOver = () => !isCurrent(connection);
   try {
+    refuseOther(one);
     const answered = await connection.delegator.answer(listed.id, id, one.answer, {
       idempotencyKey: one.key,
     });
     if (isOver()) return;
-    note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
+    // A vote leaves it open, and then the question itself says so.
+    if (answered.interrupt?.id !== id)
+      note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
     show(answered);
     await one.then?.(connection);
   } catch (error) {
@@ -100,6 +104,15 @@ async function sendNow(one: Pending): Promise<void> {
     }
   }
   pending.delete(id);
+}
+
+/** Throws if others have approved something else since the reader looked, which this approval would void. */
+function refuseOther({ listed, interrupt: seen, answer }: Pending): void {
+  const current = listedOf(listed.id)?.peek().interrupt;
+  const isDenial = typeof answer === "object" && "decision" in answer && answer.decision === "deny";
+  if (current?.id !== seen.id || isDenial || ballotKey(current) === ballotKey(seen)) return;
+  const who = votersText(current.votes?.given ?? []);
+  throw new Error(`Not sent: ${who} approved something else meanwhile. Look again, then decide.`);
 }
 
 /** Notes who answered first. */

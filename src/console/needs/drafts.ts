@@ -5,7 +5,7 @@ import * as z from "zod";
 import { hasQuestions } from "../data/delegations.ts";
 import { draftOf, forgetDrafts, keepDraft, storeDrafts } from "../data/drafts.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { mine } from "./mine.ts";
+import { answerable } from "./mine.ts";
 import { pending, unsent } from "./outcomes.ts";
 
 export interface Draft {
@@ -58,7 +58,7 @@ export function watchDrafts(): () => void {
   const stop = storeDrafts();
   const forget = effect(() => {
     // An answer that is on its way may be taken back, and one that was not sent may be sent again.
-    const open = new Set([...mine.value.flatMap(idOf), ...pending.keys(), ...unsent.keys()]);
+    const open = new Set([...answerable.value.flatMap(idOf), ...pending.keys(), ...unsent.keys()]);
     if (hasQuestions.value) untracked(() => forgetOthers(open));
   });
   return () => {

@@ -95,7 +95,8 @@ function use(card: HTMLElement, control: string): void {
 function adviceFor(card: HTMLElement): string {
   if (card.querySelector(".fields")) return "Fill in the form (Tab).";
   if (card.querySelector(".text-answer")) return "Answer in words (r).";
-  return card.querySelector("[name=approve]") ? "Approve (a) or deny (d)." : "Choose an option (Tab).";
+  if (card.querySelector("[name=approve]")) return "Approve (a) or deny (d).";
+  return card.querySelector("[name=deny]") ? "You can only deny it (d)." : "Choose an option (Tab).";
 }
 
 function focusFirst(): void {

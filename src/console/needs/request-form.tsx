@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { withoutSecrets } from "../../schema/secrets.ts";
 import { ActionEditor } from "../edit/action-editor.tsx";
 import { ChangeList } from "../edit/change-list.tsx";
 import { firstBroken } from "../edit/form.ts";
@@ -11,19 +12,21 @@ import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { count } from "../ui/words.ts";
 import { CommentField, TextAnswer } from "./answer-text.tsx";
+import { ballotOf, votersText } from "./ballot.ts";
 import { useDraft } from "./drafts.ts";
 import type { Given } from "./given.ts";
+import { isApproved } from "./mine.ts";
 import { choicesOf, type Decision, isDecision, optionText, type Request, readAction } from "./proposal.ts";
 import { SAME_MINUTES } from "./same-again.ts";
 import { answerStart, SchemaForm } from "./schema-form.tsx";
+import { VotedOtherwise } from "./votes-line.tsx";
 
 interface Props {
-  /** The id of the question. */
-  readonly question: string;
+  /** The question. */
+  readonly interrupt: Interrupt;
   /** The task of the work that asks: a screen reader reads it with the buttons. */
   readonly task: string;
   readonly request: Request;
-  readonly kind: Interrupt["kind"];
   /** Set if several requests are answered together. */
   readonly given?: Given | undefined;
   readonly onGive: (given: Given) => void;
@@ -34,23 +37,23 @@ interface Props {
 }
 
 /** One request: what is asked or proposed, and the ways to answer it that fit. */
-export function RequestForm({
-  question,
-  task,
-  request,
-  kind,
-  given,
-  onGive,
-  onApproveSame,
-  onChange,
-}: Props) {
+export function RequestForm({ interrupt, task, request, given, onGive, onApproveSame, onChange }: Props) {
+  const { id: question, kind, votes } = interrupt;
   const { message, options = [], schema } = request;
   const action = readAction(request);
   const place = useRef<HTMLDivElement>(null);
   const start = useMemo(() => (action ? action.arguments : answerStart(schema)), [request]);
   const isSecret = kind === "auth" || mayHoldSecrets(schema);
   const { text, isEditing, value: edited } = useDraft(question, request.request_id, start, isSecret);
-  const changes = action && isEditing.value ? changesOf(action.arguments, edited.value) : [];
+  const voted = ballotOf(interrupt)?.[request.request_id];
+  const voters = votersText(votes?.given ?? []);
+  /** The arguments that others approved, or else that the agent proposes. */
+  const isOther =
+    action !== null && voted?.data !== undefined && changesOf(action.arguments, voted.data).length > 0;
+  const base = isOther ? voted?.data : action?.arguments;
+  const changes = action ? changesOf(action.arguments, isEditing.value ? edited.value : base) : [];
+  const isSame = !isEditing.value || changesOf(base, edited.value).length === 0;
+  const isOwn = isApproved(interrupt);
   // A text for a question about access is a secret, and never a comment.
   const comment = kind === "auth" ? "" : text.value.trim();
   // Not when the answer is given, which changes none of these.
@@ -59,17 +62,23 @@ export function RequestForm({
   }, [edited.value, isEditing.value, text.value]);
   const decide = (decision: Decision) => {
     const isEdit = decision === "approve" && changes.length > 0;
+    const data = isSame ? base : edited.value;
     const broken = decision === "approve" && isEditing.value ? firstBroken(place.current) : null;
     if (broken) {
       broken.focus();
       return;
     }
     onGive({
-      answer: { decision, ...(comment && { text: comment }), ...(isEdit && { data: edited.value }) },
-      done: `${DECISIONS[decision].done}${isEdit ? withChanges(changes.length) : ""}`,
+      answer: { decision, ...(comment && { text: comment }), ...(isEdit && { data }) },
+      done: `${DECISIONS[decision].done}${decision === "approve" ? how : ""}`,
     });
   };
-  const choices = choicesOf(request, kind);
+  const how =
+    isOther && isSame ? ` as changed by ${voters}` : changes.length > 0 ? withChanges(changes.length) : "";
+  // Whoever has approved can deny it still, or approve other arguments.
+  const choices = choicesOf(request, kind).filter(
+    (option) => !isOwn || option === "deny" || (option === "approve" && !isSame),
+  );
   const approvesSame = choices.includes("approve") && !isEditing.value && onApproveSame;
   const object = action ? `${action.name}, ${task}` : task;
   const isOpen = options.length === 0 && schema === undefined && !action;
@@ -81,7 +90,7 @@ export function RequestForm({
       </Fold>
       {action && !isEditing.value && (
         <Fold>
-          <Proposed name={action.name} value={action.arguments} />
+          <Proposed name={action.name} value={isOther ? withoutSecrets(base, schema) : base} />
         </Fold>
       )}
       {action && isEditing.value && (
@@ -92,7 +101,14 @@ export function RequestForm({
           onApprove={() => place.current?.querySelector<HTMLElement>("button[name=approve]")?.click()}
         />
       )}
+      {isOther && isSame && (
+        <p>
+          Changed by <b>{voters}</b>, from what was proposed:
+        </p>
+      )}
       {changes.length > 0 && <ChangeList changes={changes} isSecret={(path) => isSecretAt(schema, path)} />}
+      {!isSame && voters !== "" && <p class="late">It voids the approval so far: {voters}.</p>}
+      {!isOther && <VotedOtherwise voted={voted} voters={voters} />}
       {isOpen && <TextAnswer text={text} kind={kind} onGive={onGive} />}
       {choices.length > 0 && (
         <div class="buttons">
@@ -104,12 +120,26 @@ export function RequestForm({
                 object={object}
                 isPrimary={option === "approve" && !isOpen}
                 hasComment={comment !== ""}
-                changes={option === "approve" ? changes.length : 0}
+                how={option === "approve" ? how : ""}
                 onDecide={decide}
               />
             ) : (
               <OptionButton key={JSON.stringify(option)} option={option} onGive={onGive} />
             ),
+          )}
+          {isOther && isSame && !isOwn && (
+            <button
+              type="button"
+              aria-label={`Approve as proposed, which voids the approval of ${voters}: ${object}`}
+              onClick={() =>
+                onGive({
+                  answer: { decision: "approve", ...(comment && { text: comment }) },
+                  done: "Approved as proposed",
+                })
+              }
+            >
+              Approve as proposed, void {voters}
+            </button>
           )}
           {action?.isEditable && (
             <button
@@ -119,7 +149,7 @@ export function RequestForm({
               aria-keyshortcuts={isEditing.value ? undefined : "e"}
               onClick={() => {
                 isEditing.value = !isEditing.value;
-                edited.value = action.arguments;
+                edited.value = base;
               }}
             >
               {isEditing.value ? DISCARD : "Edit"}
@@ -181,16 +211,17 @@ interface DecisionProps {
   readonly object: string;
   readonly isPrimary: boolean;
   readonly hasComment: boolean;
-  readonly changes: number;
+  /** ` with 2 changes`, ` as changed by ann`. */
+  readonly how: string;
   readonly onDecide: (decision: Decision) => void;
 }
 
 const withChanges = (changes: number): string => ` with ${count(changes, "change")}`;
 
-function DecisionButton({ decision, object, isPrimary, hasComment, changes, onDecide }: DecisionProps) {
+function DecisionButton({ decision, object, isPrimary, hasComment, how, onDecide }: DecisionProps) {
   const { verb, key } = DECISIONS[decision];
-  const comment = hasComment ? (changes > 0 ? " and comment" : " with comment") : "";
-  const label = `${verb}${changes > 0 ? withChanges(changes) : ""}${comment}`;
+  const comment = hasComment ? (how.startsWith(" with") ? " and comment" : " with comment") : "";
+  const label = `${verb}${how}${comment}`;
   return (
     <button
       type="button"

@@ -1,16 +1,22 @@
-import { useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
 import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { Problem } from "../ui/problem.tsx";
 import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
+import { ballotKey, ballotOf, votersText } from "./ballot.ts";
 import type { Given } from "./given.ts";
 import { failures, type Pending, unsent } from "./outcomes.ts";
 import { refusalOf } from "./refusal.ts";
 import { RequestForm } from "./request-form.tsx";
 import { SAME, sameAgain } from "./same-again.ts";
 import { sendAgain } from "./unsent.ts";
+import { VotesLine } from "./votes-line.tsx";
+
+/** In milliseconds: a reader who presses sooner has not seen what others approved in between. */
+const UNSEEN_MS = 700;
 
 interface Props {
   readonly listed: ListedDelegation;
@@ -19,18 +25,32 @@ interface Props {
 
 /** The forms of all requests of a question, which are answered together. */
 export function RequestForms({ listed, interrupt }: Props) {
-  const given = useSignal<Readonly<Record<string, Given>>>({});
   const { requests } = interrupt;
+  const key = ballotKey(interrupt);
+  // What was chosen before others approved something else is chosen again.
+  const given = useMemo(() => signal<Readonly<Record<string, Given>>>({}), [key]);
+  const ballot = useRef({ key, changedAt: Number.NEGATIVE_INFINITY });
+  if (ballot.current.key !== key) ballot.current = { key, changedAt: performance.now() };
   const task = taskText(listed);
   const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
-    const refusal = refusalOf(interrupt.kind, request, answer);
+    const isUnseen =
+      (typeof answer === "string" || answer.decision !== "deny") &&
+      performance.now() - ballot.current.changedAt < UNSEEN_MS;
+    const who = votersText(interrupt.votes?.given ?? []);
+    const refusal = isUnseen
+      ? `${who} has just approved something else. Look again, then press.`
+      : refusalOf(interrupt.kind, request, answer);
     if (refusal === null) accept();
     else failures.set(interrupt.id, new Error(refusal));
   };
   const submit = (answer: Answer | Answers, done: string, then?: Pending["then"]) =>
     answerLater({ listed, interrupt, answer, done, then });
   const [only] = requests;
-  const same = only?.action && sameAgain(listed.target, interrupt, only.action);
+  // A rule is for what the agent proposes.
+  const same =
+    only?.action && ballotOf(interrupt) === undefined
+      ? sameAgain(listed.target, interrupt, only.action)
+      : null;
   const left = unsent.get(interrupt.id);
   const error = (
     <>
@@ -46,11 +66,11 @@ export function RequestForms({ listed, interrupt }: Props) {
   if (requests.length === 1 && only) {
     return (
       <>
+        <VotesLine interrupt={interrupt} />
         <RequestForm
-          question={interrupt.id}
           task={task}
           request={only}
-          kind={interrupt.kind}
+          interrupt={interrupt}
           onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
           onApproveSame={
             same && ((one) => check(only, one, () => submit(one.answer, `${one.done}, ${SAME}`, same)))
@@ -66,16 +86,16 @@ export function RequestForms({ listed, interrupt }: Props) {
   );
   return (
     <>
+      <VotesLine interrupt={interrupt} />
       {requests.map((request, index) => (
         <fieldset key={request.request_id}>
           <legend title={request.request_id}>
             {index + 1} of {requests.length}
           </legend>
           <RequestForm
-            question={interrupt.id}
             task={task}
             request={request}
-            kind={interrupt.kind}
+            interrupt={interrupt}
             given={given.value[request.request_id]}
             onGive={(one) =>
               check(request, one, () => {

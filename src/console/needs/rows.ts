@@ -2,7 +2,7 @@
 import { expiryOf } from "../data/delegations.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { rememberAsked } from "./last-asked.ts";
-import { mine } from "./mine.ts";
+import { answerable, isApproved } from "./mine.ts";
 import { closed, type Note, notes } from "./outcomes.ts";
 
 export interface Asked {
@@ -16,7 +16,7 @@ export type IsOpen = (id: string) => boolean;
 
 /** The open questions that the reader may answer, and all rows. */
 export function askedNow() {
-  const questions = mine.value;
+  const questions = answerable.value;
   for (const listed of questions) rememberAsked(listed);
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const isOpen: IsOpen = (id) => open.has(id);
@@ -27,7 +27,7 @@ export function askedNow() {
 export const outcomeOf = ({ id, listed, note }: Asked, isOpen: IsOpen): Note | undefined =>
   isOpen(id) ? undefined : (note ?? closed(listed));
 
-/** The soonest to expire first. `open`: the ids of the questions. */
+/** What the reader has approved comes last, and else the soonest to expire first. `open`: the ids of the questions. */
 function askedRows(
   questions: readonly ListedDelegation[],
   open: ReadonlySet<string | undefined>,
@@ -36,7 +36,6 @@ function askedRows(
     .entries()
     .flatMap(([id, note]) => (open.has(id) ? [] : { id, listed: note.listed, note }));
   const asked = questions.flatMap((listed) => (listed.interrupt ? { id: listed.interrupt.id, listed } : []));
-  return over.length === 0
-    ? asked
-    : [...asked, ...over].sort((a, b) => expiryOf(a.listed) - expiryOf(b.listed));
+  const isLast = ({ listed }: Asked) => Number(isApproved(listed.interrupt));
+  return [...asked, ...over].sort((a, b) => isLast(a) - isLast(b) || expiryOf(a.listed) - expiryOf(b.listed));
 }

@@ -1,0 +1,36 @@
+/** The approvals that a question has so far: what they are for, who gave them, and what the reader can add. */
+import type { Interrupt } from "../../schema/delegation.ts";
+import { personOf } from "../../schema/vote-text.ts";
+import type { VotedAnswers } from "../../schema/voted-answers.ts";
+import type { Vote } from "../../schema/votes.ts";
+import { count } from "../ui/words.ts";
+
+type Voted = Pick<Interrupt, "votes">;
+
+/** What others approved, by request. Undefined: nothing, or exactly what the agent proposes. */
+export function ballotOf({ votes }: Voted): VotedAnswers | undefined {
+  const { answers, given = [] } = votes ?? {};
+  const isPlain = ({ decision, text, data }: VotedAnswers[string]) =>
+    decision === "approve" && text === undefined && data === undefined;
+  return answers && given.length > 0 && !Object.values(answers).every(isPlain) ? answers : undefined;
+}
+
+/** The same text for the same answers, so that nobody approves what somebody else has just put in their place. */
+export const ballotKey = (interrupt: Voted): string => JSON.stringify(ballotOf(interrupt) ?? null);
+
+/** `ann and bob`: the people without the kinds of their principals, because each person counts once. */
+export function votersText(votes: readonly Pick<Vote, "by">[]): string {
+  const names = votes.map(({ by }) => personOf(by));
+  const last = names.pop() ?? "";
+  return names.length === 0 ? last : `${names.join(", ")} and ${last}`;
+}
+
+/** `1 more is needed`. */
+export function moreText({ votes }: Voted): string {
+  const left = Math.max(1, (votes?.needed ?? 1) - (votes?.given.length ?? 0));
+  return `${left} more ${left === 1 ? "is" : "are"} needed`;
+}
+
+/** `Needs 2 approvals`; empty if one answer is enough. */
+export const neededText = ({ votes }: Voted): string =>
+  votes && (votes.needed > 1 || votes.given.length > 0) ? `Needs ${count(votes.needed, "approval")}` : "";

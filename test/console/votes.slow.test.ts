@@ -1,0 +1,178 @@
+/** Questions that need the approvals of several people. Needs a build. */
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { as, client, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+
+const REFUSED = /Failed to load resource/;
+const APPROVE = { decision: "approve" };
+const deploy = (more: Record<string, unknown> = {}) => ({
+  ...{
+    kind: "input",
+    text: "Deploy it?",
+    action: { name: "deploy", arguments: { version: "1.2", to: "prod" } },
+  },
+  ...{ edit: true, expires_in_seconds: 3_000, ...more },
+});
+const STAGING = { version: "1.2", to: "staging" };
+
+async function setup(votes: Record<string, unknown> = { needed: 2 }) {
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("scout", { votes });
+  const [ann, bob] = [await as(url, "approver:ann"), await as(url, "approver:bob")];
+  const ask = async (task: string, question = deploy(), by = api) => {
+    const { id } = (await by.delegate("scout", { task })).body;
+    const [{ lease_id }] = (await api.lease("scout")).body.leases;
+    const { body } = await api.interrupt(lease_id, question);
+    return { id: String(id), interrupt_id: String(body.interrupt_id) };
+  };
+  const votesOf = async (id: string) => (await api.get(id)).body.interrupt?.votes;
+  return { url, api, ann, bob, ask, votesOf };
+}
+
+async function open(url: string, token: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const { page } = await openTab(url, { movesClock: true, expected: REFUSED, ...options });
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator(".needs .request").first().waitFor();
+  await pass(page, 1);
+  return page;
+}
+
+const PHONE = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
+const badge = (page: Page) => page.locator("#needs-title .badge");
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("after my vote it waits for others, below what needs me; others' changes bring it back, and I approve exactly them", async () => {
+    const { url, api, ann, bob, ask, votesOf } = await setup();
+    const { id, interrupt_id } = await ask("Release one");
+    await ask("Release two", deploy({ text: "And two?", expires_in_seconds: 4_000 }));
+    await bob.answer(id, interrupt_id, APPROVE);
+    const page = await open(url, ann.token);
+    await showView(page, "#/needs");
+    const detail = page.locator(".inbox-detail .question");
+    const rows = page.locator(".ask-row");
+    await detail.getByText("Needs 2 approvals. bob approved").waitFor();
+    expect(await page.title()).toBe("(2) Errand");
+    expect(await rows.first().textContent()).toContain("1 of 2");
+    // An edit of bob's, which voids his vote for the original, is seen before it is approved.
+    await bob.answer(id, interrupt_id, { ...APPROVE, data: STAGING });
+    await detail.getByText("Changed by bob, from what was proposed:").waitFor();
+    expect(await detail.locator(".changes").textContent()).toContain("prod → staging");
+    await detail
+      .getByRole("button", { name: "Approve as proposed, which voids the approval of bob" })
+      .waitFor();
+    await pass(page, 1);
+    await detail.getByRole("button", { name: "Deny" }).click();
+    await detail.getByRole("button", { name: "Undo" }).click();
+    const { id: other, interrupt_id: third } = await ask("Release three", deploy({ text: "Three?" }));
+    await rows.filter({ hasText: "Three?" }).click();
+    await detail.getByText("Release three").first().waitFor();
+    await pass(page, 1);
+    await detail.getByRole("button", { name: "Approve" }).click();
+    await pass(page, 5);
+    await detail.getByText("You approved. 1 more is needed.").waitFor();
+    expect(await detail.locator(".buttons button").allTextContents()).toEqual(["Deny ", "Edit"]);
+    await until(async () => (await page.title()) === "(2) Errand");
+    expect(await badge(page).textContent()).toBe("2");
+    await page.mouse.move(640, 10);
+    await page.locator("#needs-title").focus();
+    await until(
+      async () => (await rows.last().textContent())?.includes("You approved. 1 more is needed") === true,
+    );
+    await bob.answer(other, third, { ...APPROVE, data: STAGING });
+    await detail.getByText("New: your approval is void, because bob approved something else.").waitFor();
+    await until(async () => (await page.title()) === "(3) Errand");
+    await pass(page, 1);
+    await detail.getByRole("button", { name: "Approve as changed by bob" }).click();
+    await detail.getByText("Approved as changed by bob, not sent yet.").waitFor();
+    await pass(page, 5);
+    await until(async () => (await votesOf(other)) === undefined);
+    const { events } = (await api.events(other)).body;
+    expect(events.find(({ status }: { status?: string }) => status === "answered")).toMatchObject({
+      votes: [{ by: "approver:bob" }, { by: "approver:ann", via: "console" }],
+    });
+    const [lease] = (await api.lease("scout")).body.leases;
+    expect(JSON.stringify(lease.delegation.history.at(-1))).toContain('"to":"staging"');
+  });
+
+  test("what others approve while my approval waits, or just before I press, is not approved unseen", async () => {
+    const { url, ann, bob, ask, votesOf } = await setup({ needed: 3 });
+    const { id, interrupt_id } = await ask("Release one");
+    const page = await open(url, ann.token);
+    const card = page.locator(".needs .question");
+    await card.getByRole("button", { name: "Approve" }).click();
+    await card.getByText("Approved, not sent yet.").waitFor();
+    await bob.answer(id, interrupt_id, { ...APPROVE, data: STAGING });
+    await card.getByText("Changed by bob, from").waitFor();
+    await pass(page, 5);
+    await card
+      .getByText("Not sent: bob approved something else meanwhile. Look again, then decide.")
+      .waitFor();
+    expect(await votesOf(id)).toMatchObject({ given: [{ by: "approver:bob" }] });
+    // By the key, right after a change.
+    await card.focus();
+    await bob.answer(id, interrupt_id, { ...APPROVE, data: { version: "1.3", to: "prod" } });
+    await card.getByText("1.3").first().waitFor();
+    await page.keyboard.press("a");
+    await card.getByText("bob has just approved something else. Look again, then press.").waitFor();
+    expect(await card.getByRole("button", { name: "Undo" }).count()).toBe(0);
+    await pass(page, 1);
+    await page.keyboard.press("a");
+    await card.getByText("Approved as changed by bob, not sent yet.").waitFor();
+  });
+
+  test("an edit of mine, and the original, say whose approvals they void; an approval that does not count says why", async () => {
+    const { url, api, ann, bob, ask, votesOf } = await setup({ needed: 3, not_by_delegator: true });
+    const alice = await as(url, "caller:alice");
+    const { id, interrupt_id } = await ask("Release one", deploy(), alice);
+    await bob.answer(id, interrupt_id, APPROVE);
+    const page = await open(url, ann.token, PHONE);
+    await showView(page, "#/needs");
+    const card = page.locator(".needs .question");
+    await card.getByRole("button", { name: "Edit" }).click();
+    await card.getByLabel("to", { exact: true }).fill("test");
+    await card.getByText("It voids the approval so far: bob.").waitFor();
+    await card.getByRole("button", { name: "Approve with 1 change" }).click();
+    await pass(page, 5);
+    await card.getByText("You approved. 2 more are needed.").waitFor();
+    expect(await votesOf(id)).toMatchObject({ given: [{ by: "approver:ann" }] });
+    expect(await badge(page).count()).toBe(0);
+    // In the head of the delegation as well.
+    await showView(page, `#/?open=${id}`);
+    await page.getByText("You approved, and others must, too").waitFor();
+
+    const own = await open(url, alice.token);
+    const mine = own.locator(".needs .question");
+    await mine.getByRole("button", { name: "Approve as proposed, which voids the approval of ann" }).click();
+    await pass(own, 5);
+    await mine.getByText("Somebody else than the delegator must approve what agent 'scout' asks.").waitFor();
+    await mine.getByText("Deny it, or leave it to those whose approvals count").waitFor();
+    await mine.getByRole("button", { name: /^Deny/ }).click();
+    await pass(own, 5);
+    await until(async () => (await api.get(id)).body.state === "submitted");
+  });
+
+  test("equal questions are approved together as others changed them, and each then waits for one more", async () => {
+    const { url, ann, bob, ask, votesOf } = await setup({ needed: 3 });
+    const asked = [await ask("Release one"), await ask("Release two"), await ask("Release three")];
+    for (const { id, interrupt_id } of asked.slice(0, 2))
+      await bob.answer(id, interrupt_id, { ...APPROVE, data: STAGING });
+    const page = await open(url, ann.token);
+    await showView(page, "#/needs");
+    await page.locator(".ask-row", { hasText: "× 2" }).click();
+    await pass(page, 1);
+    const equal = page.locator(".equal");
+    await equal.getByRole("button", { name: "Approve all 2, as changed" }).click();
+    await pass(page, 5);
+    await until(async () => (await equal.getByText("You approved. 1 more is needed").count()) === 2);
+    for (const { id } of asked.slice(0, 2)) {
+      const votes = await votesOf(id);
+      expect(votes.given).toMatchObject([{ by: "approver:bob" }, { by: "approver:ann" }]);
+      expect(JSON.stringify(votes.answers)).toContain('"to":"staging"');
+    }
+    expect(await votesOf(asked[2]?.id ?? "")).toMatchObject({ given: [] });
+  });
+});
