@@ -1,7 +1,7 @@
 /** Questions that need the approvals of several people. Needs a build. */
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { as, client, startBroker } from "../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
@@ -153,6 +153,66 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await mine.getByRole("button", { name: /^Deny/ }).click();
     await pass(own, 5);
     await until(async () => (await api.get(id)).body.state === "submitted");
+  });
+
+  test("the operator sets whose approvals count; the timeline, the conversation and Answered name everybody", async () => {
+    const { url, api, ann, bob, ask } = await setup({ needed: 2, remind_seconds: 600 });
+    const { id, interrupt_id } = await ask("Release one");
+    await ask("Release two");
+    await ann.answer(id, interrupt_id, { ...APPROVE, data: STAGING });
+    await bob.answer(id, interrupt_id, APPROVE);
+    await ann.answer(id, interrupt_id, { ...APPROVE, text: "fine by me" });
+    const page = await open(url, OPERATOR);
+    await showView(page, "#/agents?name=scout");
+    await page.getByText("Its questions need 2 approvals, reminded every 10 min.").waitFor();
+    const save = page.getByRole("button", { name: "Save" });
+    // What is not edited stays.
+    await save.click();
+    await page.getByText("Nothing changed.").waitFor();
+    await page.getByLabel("Approvals that a question needs").fill("3");
+    await page.getByLabel("Whose approvals count").fill("approver:*");
+    await page.getByLabel("The delegator's own approval").selectOption("not");
+    await page.getByLabel("Others may approve, too, after").fill("90");
+    await page.getByLabel("These others").fill("operator");
+    await save.click();
+    await page.getByText("Changed: votes.").waitFor();
+    expect((await api.call("GET", "/v1/agents/scout")).body.votes).toEqual({
+      ...{ needed: 3, by: ["approver:*"], not_by_delegator: true, remind_seconds: 600 },
+      ...{ escalate_seconds: 5400, escalate_to: ["operator"] },
+    });
+    await page.getByText("3 approvals, of approver:*, not of the delegator").waitFor();
+    await page.getByLabel("Approvals that a question needs").fill("1");
+    for (const name of ["Whose approvals count", "These others", "Others may approve, too, after"])
+      await page.getByLabel(name).fill("");
+    await page.getByLabel("Who has not approved is notified again every").fill("");
+    await page.getByLabel("The delegator's own approval").selectOption("");
+    await save.click();
+    await until(async () => (await api.call("GET", "/v1/agents/scout")).body.votes === null);
+
+    await showView(page, "#/answered");
+    const row = page.locator(".settled-head");
+    expect(await row.textContent()).toContain("approver bob, approver ann approved deploy");
+    await showView(page, `#/?open=${id}`);
+    const talk = page.locator(".conversation");
+    await talk.getByText("fine by me").waitFor();
+    const authors = await talk.locator(".author").allTextContents();
+    expect(
+      authors.filter((one) => one.includes("as one of several")).map((one) => one.split(" approved")[0]),
+    ).toEqual(["approver ann", "approver bob", "approver ann"]);
+    await showView(page, `#/?open=${id}&tab=timeline`);
+    const list = page.locator(".open-part");
+    await list.getByText("Events").first().waitFor();
+    const text = (await list.textContent()) ?? "";
+    expect(text).toContain(
+      "approved, and others must, too · by approver bob · 1 of 2 approvals · void: the approval of approver ann",
+    );
+    expect(text).toContain("approved by approver bob, approver ann");
+    // Others than the operator read it.
+    const mine = await open(url, ann.token);
+    await api.call("PATCH", "/v1/agents/scout", { votes: { needed: 2 } });
+    await showView(mine, "#/agents?name=scout");
+    await mine.getByText("Its questions need 2 approvals.").waitFor();
+    expect(await mine.getByLabel("Approvals that a question needs").count()).toBe(0);
   });
 
   test("equal questions are approved together as others changed them, and each then waits for one more", async () => {

@@ -20,6 +20,7 @@ import { useLoaded } from "../ui/use-loaded.ts";
 import { count, taskText } from "../ui/words.ts";
 import { AgentSettings } from "./agent-settings.tsx";
 import { PAUSE_MEANS } from "./pause-means.ts";
+import { votesText } from "./votes-fields.tsx";
 
 /** One agent: its presence and work, its settings, and how to start a worker. */
 export function AgentPage({ name }: { readonly name: string }) {
@@ -56,6 +57,7 @@ export function AgentPage({ name }: { readonly name: string }) {
             )}
           </p>
           {value.budgets && <p class="dim">Its budget: {periodsText(value.budgets)}.</p>}
+          {value.votes && <p class="dim">Its questions need {votesText(value.votes)}.</p>}
           <p class="parties">
             {mayDelegate.value && <a href={href("delegate", { target: name })}>Delegate to {name}</a>}
             <a href={href("find", { target: name })}>All its delegations</a>

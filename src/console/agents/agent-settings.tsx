@@ -6,6 +6,7 @@ import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { BudgetFields, budgetsPatch } from "./budget-fields.tsx";
 import { inUnits, toSeconds, UNIT_NAMES } from "./duration.ts";
+import { VotesFields, votesPatch } from "./votes-fields.tsx";
 
 interface Props {
   readonly agent: Agent;
@@ -120,6 +121,7 @@ export function AgentSettings({ agent, onChanged }: Props) {
         />
       </label>
       {isOperator.value && <BudgetFields budgets={agent.budgets} />}
+      {isOperator.value && <VotesFields votes={agent.votes} />}
       {LIMITS.map((limit) =>
         "seconds" in limit ? (
           <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
@@ -234,7 +236,7 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
     ...(ageing !== agent.priority_ageing_seconds && { priority_ageing_seconds: ageing }),
     ...(serial_by !== agent.serial_by && { serial_by }),
     ...(sticky_seconds !== agent.sticky_seconds && { sticky_seconds }),
-    ...(isOperator.value && budgetsPatch(agent.budgets, text)),
+    ...(isOperator.value && { ...budgetsPatch(agent.budgets, text), ...votesPatch(agent.votes, text) }),
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
   };
 }

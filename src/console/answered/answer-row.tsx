@@ -10,7 +10,8 @@ import { answerWords } from "./words.ts";
 
 /** One settled question: who answered it and what, then the question, and what an edit changed. */
 export function AnswerRow({ one }: { readonly one: SettledQuestion }) {
-  const { delegation_id, target, delegator, settled_at, by, via, requests } = one;
+  const { delegation_id, target, delegator, settled_at, by, via, requests, votes = [], needed } = one;
+  const who = votes.map((vote) => nameOf(vote.by)).join(", ");
   return (
     <li class="settled">
       <a
@@ -21,8 +22,12 @@ export function AnswerRow({ one }: { readonly one: SettledQuestion }) {
       >
         <StateMark phase={phaseOf(one)} />
         <span class="settled-what">
-          {by === null ? <b class="late">Nobody answered in time</b> : <b title={by}>{nameOf(by)}</b>}
+          {by === null ? <b class="late">Nobody answered in time</b> : <b title={by}>{who || nameOf(by)}</b>}
           {by !== null && <Said> {answerWords(one)}</Said>}
+          {by === null &&
+            who !== "" &&
+            needed !== undefined &&
+            ` (${votes.length} of ${needed} approvals: ${who})`}
         </span>
         <span class="row-age">
           <Age at={settled_at} ago />

@@ -123,15 +123,15 @@ interface Said {
   readonly isGiven: boolean;
 }
 
-/** Each answer after its question, also where several were asked at once. */
+/** Each answer after its question, also where several were asked at once. Approvals of several people keep their places. */
 function besideQuestions(history: readonly Message[], talk: TalkEvents): readonly Said[] {
   const answers = answersIn(history, talk);
   const indexes = new Map(history.map((one, index) => [one, index]));
-  const placed = new Set(answers.values());
+  const placed = new Set([...answers.values()].filter(({ metadata }) => metadata?.vote !== true));
   return history.flatMap((one, index) => {
     if (placed.has(one)) return [];
     const answer = one.role === "ROLE_AGENT" ? answers.get(one.messageId) : undefined;
-    if (answer === undefined) return [{ index, one, isGiven: false }];
+    if (answer === undefined || !placed.has(answer)) return [{ index, one, answer, isGiven: false }];
     const given = { index: indexes.get(answer) ?? index, one: answer, isGiven: true };
     return [{ index, one, answer, isGiven: false }, given];
   });

@@ -16,6 +16,9 @@ const detailsSchema = z.object({
   via: optional(z.string()),
   changes: optional(changesByRequestSchema),
   auto: optional(z.boolean()),
+  votes: optional(z.array(z.object({ by: z.string() }))),
+  needed: optional(z.number()),
+  voided: optional(z.array(z.string())),
   attempt: optional(z.number()),
   worker_id: optional(z.string()),
   reason: optional(z.string()),
@@ -36,6 +39,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   interrupted: "the agent asked",
   parked: "the worker no longer waits; the answer starts it again",
   answered: "answered",
+  voted: "approved, and others must, too",
   message: "follow-up",
   released: "the worker gave it back",
   over_budget: "more was used than its budget; the worker has some time to end",
@@ -49,7 +53,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
 /** `a worker took it · attempt 2 · worker-1` */
 export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
-  const { by, via, auto, decision, changes, attempt = 1 } = details;
+  const { by, via, auto, decision, changes, attempt = 1, votes = [], needed, voided } = details;
   const { worker_id, reason, retry_at, progress, error, artifact } = details;
   if (event.status === "interrupted" && isBudgetQuestion(event.interrupt.id))
     return "the broker asked for a larger budget";
@@ -64,7 +68,12 @@ export function eventText(event: DelegationEvent): string {
     what,
     attempt > 1 && `attempt ${attempt}`,
     by && `by ${nameOf(by)}`,
-    decision && (auto ? `${decision} in advance` : decision),
+    needed !== undefined && `${votes.length} of ${count(needed, "approval")}`,
+    needed === undefined &&
+      votes.length > 1 &&
+      `approved by ${votes.map((vote) => nameOf(vote.by)).join(", ")}`,
+    voided && `void: the approval of ${voided.map(nameOf).join(", ")}`,
+    decision && event.status !== "voted" && (auto ? `${decision} in advance` : decision),
     ...changeTexts(changes),
     via && !auto && wayWords(via),
     worker_id,

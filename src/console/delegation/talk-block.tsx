@@ -143,12 +143,13 @@ function Edited({
 
 /** Who wrote the message, what kind of message it is, and when it came. */
 export function blockOf(message: Message, { target }: Delegation): Head {
-  const { by, at, auto, decision, redacted } = message.metadata ?? {};
+  const { by, at, auto, decision, redacted, vote } = message.metadata ?? {};
   const when = typeof at === "string" && !Number.isNaN(Date.parse(at)) ? at : null;
   if (message.role === "ROLE_AGENT") return { author: target, what: "asked", at: when };
   const author = typeof by === "string" ? nameOf(by) : null;
   if (isFollowUp(message)) return { author, what: "added", at: when };
-  const what = `${decided(decision)}${auto === true ? " in advance" : ""}`;
+  const own = vote === true ? ", as one of several" : "";
+  const what = `${decided(decision)}${own}${auto === true ? " in advance" : ""}`;
   return { author, what: redacted === true ? `${what} with a secret` : what, at: when };
 }
 
