@@ -66,6 +66,11 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
           recovery: "Nothing is left to read. To delegate the task again, use a new Idempotency-Key.",
         },
       );
+    case "votes_changed":
+      return new ErrandError("agent_busy", "The agent's `votes` are being changed.", {
+        ...about,
+        recovery: "Send the answer again.",
+      });
     case "no_agent":
       return new ErrandError("agent_unknown", "The target agent does not exist, or is being deleted.");
     case "other_agent":

@@ -177,6 +177,7 @@ export const FIELDS = {
     doc: "how many people must approve what the open question asks; absent: its first answer counts",
   },
   votes: { ...text(null), doc: "as JSON, who approved so far, by which way and when" },
+  votes_seen: { ...NUMBER, doc: "identifies the agent's `votes` under which all of these count" },
   ballot_hash: { ...TEXT, doc: "identifies what they approved" },
   ballot: { ...json(null), doc: "what they approved: the answers by request id" },
   answered: { ...number(0), doc: "how many questions were answered" },
@@ -237,7 +238,8 @@ export const KEYED_FIELDS = {
     "the question that this lease asked: its id, the hash of the reply and the number of its event",
   "said:<message_id>": "the hash of a stored follow-up",
   "answer:<interrupt_id>": "the answers to a question, unless they are secret",
-  "voted:<interrupt_id>": "lines of hashes by which a repeat of a vote is recognized, as by `answer_hash`",
+  "voted:<interrupt_id>":
+    "a line for each vote: who gave it, and a hash of its content, by which a repeat is recognized",
   "answer_hash:<interrupt_id>":
     "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
   "used:<interrupt_id>:<request_id>": "which call has used the answer: the fence of its lease and its key",

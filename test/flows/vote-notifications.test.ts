@@ -60,19 +60,21 @@ test("where contents may leave the broker, the notification says how many approv
     { notify: { contents: ["webhook"] } },
   );
   const forAnn = await told(ann);
-  const { id, interrupt_id } = await ask();
+  const schema = { type: "object", properties: { key: { type: "string", writeOnly: true } } };
+  const { id, interrupt_id } = await ask({ ...DEPLOY, schema });
   await until(() => forAnn().length === 1);
   expect(forAnn()[0]).toMatchObject({ votes: { needed: 3, given: [] } });
   expect(forAnn()[0].text).toMatch(/^0 of 3 approvals\.\nMay I\?/);
-  await bob.answer(id, interrupt_id, { ...APPROVE, data: { to: "staging" } });
-  await cyd.answer(id, interrupt_id, { ...APPROVE, data: { to: "staging" } });
+  await bob.answer(id, interrupt_id, { ...APPROVE, data: { to: "staging", key: "hunter2" } });
+  await cyd.answer(id, interrupt_id, { ...APPROVE, data: { to: "staging", key: "hunter2" } });
   await passes(61);
   await until(() => forAnn().length === 2);
   expect(forAnn()[1]).toMatchObject({
     votes: { needed: 3, given: [{ by: "approver:bob" }, { by: "approver:cyd" }] },
   });
   expect(forAnn()[1].text).toMatch(/^2 of 3 approvals: approver:bob, approver:cyd\./);
-  expect(forAnn()[1].text).toContain('Approved so far: {"to":"staging"}');
+  expect(forAnn()[1].text).toContain('Approved so far: {"to":"staging","key":');
+  expect(forAnn()[1].text).not.toContain("hunter2");
 });
 
 test("after a time those to whom it is escalated are told, once, by two gateways", async () => {

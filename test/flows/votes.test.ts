@@ -271,3 +271,36 @@ test("a gateway that has not heard of the setting counts by it", async () => {
   await broker.api.call("PATCH", "/v1/agents/scout", { votes: { by: null } });
   expect((await ann.answer(id, interrupt_id, { ...APPROVE, data: { version: "2" } })).status).toBe(200);
 });
+
+test("after a change, those who approved and do not count any more are left out", async () => {
+  const { api, alice, ann, bob, cyd, ask, votesOf } = await setup({ needed: 2 });
+  const own = await ask();
+  await alice.answer(own.id, own.interrupt_id, APPROVE);
+  await api.call("PATCH", "/v1/agents/scout", { votes: { not_by_delegator: true } });
+  expect((await ann.answer(own.id, own.interrupt_id, APPROVE)).body.state).toBe("input_required");
+  expect((await votesOf(own.id)).given).toMatchObject([{ by: "approver:ann" }]);
+  await api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:bob", "approver:cyd"] } });
+  expect((await bob.answer(own.id, own.interrupt_id, APPROVE)).body.state).toBe("input_required");
+  // Another change that leaves bob in.
+  await api.call("PATCH", "/v1/agents/scout", { votes: { remind_seconds: 60 } });
+  expect((await cyd.answer(own.id, own.interrupt_id, APPROVE)).body.state).toBe("submitted");
+});
+
+test("a late approval by somebody who has not voted is refused, whatever others said", async () => {
+  const { ann, bob, cyd, ask } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  await ann.answer(id, interrupt_id, APPROVE);
+  await bob.answer(id, interrupt_id, { decision: "deny" });
+  expect((await cyd.answer(id, interrupt_id, APPROVE)).body.code).toBe("interrupt_not_open");
+  expect((await ann.answer(id, interrupt_id, APPROVE)).status).toBe(200);
+});
+
+test("who approves something else voids nobody's vote but that of others", async () => {
+  const { ann, ask, events, votesOf } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  await ann.answer(id, interrupt_id, APPROVE);
+  await ann.answer(id, interrupt_id, { ...APPROVE, data: { version: "2" } });
+  expect((await votesOf(id)).given).toHaveLength(1);
+  const voted = (await events(id)).filter(({ status }: { status?: string }) => status === "voted");
+  expect(voted.map((event: object) => "voided" in event)).toEqual([false, false]);
+});

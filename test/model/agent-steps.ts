@@ -335,7 +335,7 @@ async function votedByRules(
     if (isLast) question.answer = { text, by: rule.by, key: null };
     else {
       item.votes = { content: "decision", by: [...voters] };
-      question.voted?.push(text);
+      question.voted?.push(`${rule.by} ${text}`);
     }
   }
   expect(new Set(voters.map(personOf)).size).toBe(voters.length);

@@ -10,7 +10,7 @@ import type { AskedQuestion, Item, Refusal } from "./item.ts";
 import { count, MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
 import { compare, judge, MAX_ATTEMPTS, type Real } from "./real.ts";
 import { hasItems, type Pick, pickItem, type Step, step } from "./step.ts";
-import { countsVote, votersWith } from "./votes.ts";
+import { countsVote, hasVoted, votersOf } from "./votes.ts";
 
 export const via = fc.nat({ max: 1 });
 export const pick: fc.Arbitrary<Pick> = fc.record({
@@ -172,7 +172,7 @@ function isRepeated(
 ): boolean {
   if (answer === null) return false;
   if (kind === "auth") return key !== null && answer.key === key && answer.by === by;
-  return answer.text === text || voted.includes(text);
+  return answer.text === text || voted.includes(`${by} ${text}`);
 }
 
 /** Another approval. */
@@ -242,9 +242,10 @@ async function answerOnce(model: Model, real: Real, item: Item, args: Answering)
   if (!refusal && !isOpen && question?.kind === "auth")
     count(model.made, "again with the key of a credential");
   if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
-  const voters = isVoted ? votersWith(item, shape, by) : [];
+  const before = isVoted ? votersOf(agent, item, shape) : [];
+  const voters = hasVoted(before, by) ? before : [...before, by];
   if (!refusal && isVoted && voters.length < (agent.votes?.needed ?? 1)) {
-    vote(model, item, question, { content: shape, voters, text });
+    vote(model, item, question, { content: shape, by, isNew: voters !== before, voters, text });
   } else if (!refusal && isOpen) {
     const isDenied = isBudget && shape === "deny";
     const name = isDenied ? "deny_budget" : model.isHeld(item) ? "hand_over" : "answer";
@@ -257,18 +258,18 @@ async function answerOnce(model: Model, real: Real, item: Item, args: Answering)
   await real.check(item, model);
 }
 
+interface Vote {
+  readonly content: string;
+  readonly by: string;
+  readonly isNew: boolean;
+  readonly voters: readonly string[];
+  readonly text: string;
+}
+
 /** More approvals are needed. A repeated one changes nothing. */
-function vote(
-  model: Model,
-  item: Item,
-  question: AskedQuestion,
-  {
-    content,
-    voters,
-    text,
-  }: { readonly content: string; readonly voters: readonly string[]; readonly text: string },
-): void {
-  if (item.votes?.content === content && item.votes.by.length === voters.length) {
+function vote(model: Model, item: Item, question: AskedQuestion, given: Vote): void {
+  const { content, by, isNew, voters, text } = given;
+  if (!isNew) {
     count(model.made, "voted again");
     return;
   }
@@ -276,7 +277,7 @@ function vote(
   model.move("vote", item);
   item.votes = { content, by: voters };
   item.history += question.requests.length;
-  question.voted?.push(text);
+  question.voted?.push(`${by} ${text}`);
 }
 
 const message = step<{ via: number; pick: Pick; by: string; id: string; text: string }>({

@@ -9,9 +9,9 @@ export const personOf = (principal: string): string => principal.split(":")[1] ?
 export const countsVote = ({ votes }: Pick<ModelAgent, "votes">, by: string, { delegator }: Item): boolean =>
   votes === null || !votes.notByDelegator || personOf(by) !== personOf(delegator);
 
-/** Who has approved this once `by` does, too. */
-export function votersWith({ votes }: Pick<Item, "votes">, content: string, by: string): readonly string[] {
-  const before = votes?.content === content ? votes.by : [];
-  const isNew = !before.some((one) => personOf(one) === personOf(by));
-  return isNew ? [...before, by] : before;
-}
+/** Whose approvals of this count before `by` gives one; after a change of the agent they may be fewer. */
+export const votersOf = (agent: Pick<ModelAgent, "votes">, item: Item, content: string): readonly string[] =>
+  item.votes?.content === content ? item.votes.by.filter((by) => countsVote(agent, by, item)) : [];
+
+export const hasVoted = (voters: readonly string[], by: string): boolean =>
+  voters.some((one) => personOf(one) === personOf(by));

@@ -13,6 +13,7 @@ import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import type { AnswerInput } from "../../schema/interrupt.ts";
+import { withoutSecrets } from "../../schema/secrets.ts";
 import { votesText } from "../../schema/vote-text.ts";
 
 type Question = Interrupt["requests"][number];
@@ -123,14 +124,14 @@ function formOf(kind: Interrupt["kind"], question: Question): Form {
 }
 
 /** How many approvals it has, and what they are for if that is not what the agent proposes. */
-function votesOf(interrupt: Interrupt, { request_id }: Question): string | undefined {
+function votesOf(interrupt: Interrupt, { request_id, schema }: Question): string | undefined {
   const { votes } = interrupt;
   if (!votes) return undefined;
   const data = votes.answers?.[request_id]?.data;
   const others =
     data === undefined
       ? ""
-      : ` They approved these arguments: ${JSON.stringify(data)} To agree, give the same. To approve without them voids their approvals.`;
+      : ` They approved these arguments: ${JSON.stringify(withoutSecrets(data, schema))} To agree, give the same. To approve without them voids their approvals.`;
   return preview(`${votesText(votes)}.${others}`, MESSAGE_BYTES);
 }
 

@@ -51,7 +51,7 @@ export async function answer(
   { via, key, ofSeveral }: AnswerCall,
 ): Promise<StoredDelegation> {
   if (key !== undefined) requireKey(key);
-  const before = await read(broker, principal, id);
+  let before = await read(broker, principal, id);
   requireControl(principal, before, "answer its questions");
   const { interrupt_id } = request;
   const open = openInterrupt(before);
@@ -80,6 +80,7 @@ export async function answer(
     if (outcome.kind === "duplicate" && record) return record;
     // In every round but the first, somebody has changed the agent meanwhile.
     if (outcome.kind !== "votes_changed" || round === MAX_ROUNDS) throw refusal(outcome, id);
+    before = record ?? before;
   }
 }
 
@@ -138,6 +139,7 @@ export function answerCommand({ id, request, author, open, inputs, ballot }: Ans
       // A question opened meanwhile must not be closed with no answer.
       only_repeat: open?.id !== interrupt_id || undefined,
       answer_hash: isAuth ? undefined : bodyHash(request),
+      voter: author.by,
       answer_key: key === undefined ? undefined : bodyHash({ interrupt_id, by: author.by, key }),
       answers: answersJson,
       secret: secret || undefined,

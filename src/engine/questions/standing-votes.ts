@@ -21,7 +21,7 @@ export interface Standing {
 /** The command that gives it; the script refuses it if the rules or the agent's `votes` have changed. */
 export function givingCommand({ id, open, votes, rules_seen }: Standing, given: Given): Command {
   const { inputs, author, rules } = given;
-  const ballot = approveSomething(open, inputs) ? ballotOf(votes, author, open, inputs) : undefined;
+  const ballot = approveSomething(open, inputs) ? ballotOf(votes, author.via, open, inputs) : undefined;
   const request = requestOf(open.id, inputs);
   const command = answerCommand({ id, request, author, open, inputs, ballot });
   return { ...command, params: { ...command.params, ...(rules && { rules_seen, rules }) } };

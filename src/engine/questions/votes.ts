@@ -2,6 +2,7 @@
  * Whose approvals an agent needs, as its setting `votes` says. Denials, credentials, texts that choose nothing, and the
  * broker's own questions need none. Limit: what is read here may change; the script accepts an approval only if it has not.
  */
+import * as z from "zod";
 import type { Command } from "../../lifecycle/command.ts";
 import { votesMark } from "../../lifecycle/numbers.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
@@ -15,7 +16,8 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput } from "../../schema/interrupt.ts";
 import { toInstant } from "../../schema/values.ts";
-import type { Votes } from "../../schema/votes.ts";
+import { type Votes, voteSchema } from "../../schema/votes.ts";
+import { parseJson } from "../../util/parse-json.ts";
 import { matchesPattern, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
@@ -94,7 +96,7 @@ export interface Ballot {
 /** An approval under this setting, by somebody whose approval counts. */
 export function ballotOf(
   votes: Votes | null,
-  { by, via }: { readonly by: string; readonly via: AnswerWay },
+  via: AnswerWay,
   { requests }: Pick<Question, "requests">,
   inputs: Inputs,
 ): Ballot {
@@ -111,7 +113,6 @@ export function ballotOf(
     params: {
       ...seen,
       needed: votes.needed,
-      voter: by,
       via,
       ballot: bodyHash(JSON.parse(answers)),
       ballot_answers: answers,
@@ -153,7 +154,24 @@ export async function ballotFor(
   // The cache may be behind.
   if (refusal && !fresh) return ballotFor(broker, principal, record, { open, inputs, via, fresh: true });
   if (refusal) throw refusal;
-  return ballotOf(votes, { by: principal.text, via }, open, inputs);
+  const ballot = ballotOf(votes, via, open, inputs);
+  const counted = votes && (await countedOf(broker, votes, record));
+  return counted ? { ...ballot, params: { ...ballot.params, counted } } : ballot;
+}
+
+/** Those who have approved, and whose approvals count under this setting. */
+async function countedOf(
+  { redis, clock }: ReadsVotes,
+  votes: Votes,
+  record: StoredDelegation,
+): Promise<readonly string[] | null> {
+  const given = z.array(voteSchema).parse(parseJson(record.get("votes") ?? "[]"));
+  if (given.length === 0) return null;
+  const waited = (await engineTime(redis, clock)) - (record.get("interrupt_raised_at") ?? 0);
+  return given.flatMap(({ by }) => {
+    const after = countsAfter(votes, toPrincipal(by), record.get("delegator"));
+    return after !== null && after <= waited ? [by] : [];
+  });
 }
 
 /** Null: the approval counts. */

@@ -7,6 +7,7 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delega
 import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
 import type { AgentNotify, AskedAgain, NoticeKind } from "../../schema/notice.ts";
+import { withoutSecrets } from "../../schema/secrets.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Vote } from "../../schema/votes.ts";
@@ -248,12 +249,12 @@ function cut(text: string): string {
 function contentsOf(record: StoredDelegation, asks: boolean): string {
   const requests = asks ? (openInterrupt(record)?.requests ?? []) : [];
   const approved = asks ? (toDelegation(record).interrupt?.votes?.answers ?? {}) : {};
-  const lines = requests.flatMap(({ request_id, message, action }) => [
+  const lines = requests.flatMap(({ request_id, message, action, schema }) => [
     textOf(message),
     ...(action ? [`${action.name} ${JSON.stringify(action.arguments ?? {})}`] : []),
     ...(approved[request_id]?.data === undefined
       ? []
-      : [`Approved so far: ${JSON.stringify(approved[request_id]?.data)}`]),
+      : [`Approved so far: ${JSON.stringify(withoutSecrets(approved[request_id]?.data, schema))}`]),
   ]);
   const preview: unknown = JSON.parse(record.get("task_preview"));
   const text = asks ? linesOf(lines) : String(preview);

@@ -6,10 +6,19 @@
 -- caller:ana and approver:ana are one person.
 function person_of(principal) return string.match(principal, ':(.+)$') or principal end
 
--- The votes so far for the answer of the command.
+-- The votes so far for the answer of the command. All counted under the setting of the newest one; if the agent has another
+-- setting by now, those count that the gateway names.
 function votes_for_this()
   if record.interrupt_id ~= cmd.interrupt_id or record.ballot_hash ~= cmd.ballot then return {} end
-  return cjson.decode(record.votes)
+  local votes = cjson.decode(record.votes)
+  if record.votes_seen == cmd.votes_seen then return votes end
+  local counted = {}
+  for _, vote in ipairs(votes) do
+    for _, by in ipairs(cmd.counted or {}) do
+      if vote.by == by then counted[#counted + 1] = vote end
+    end
+  end
+  return counted
 end
 
 function has_voted(votes)
@@ -45,28 +54,33 @@ function store_vote()
   local votes = votes_with_this()
   if record.votes and #votes == 1 then
     local voided = {}
-    for n, vote in ipairs(cjson.decode(record.votes)) do voided[n] = vote.by end
-    show('voided', cjson.encode(voided))
+    for _, vote in ipairs(cjson.decode(record.votes)) do
+      if person_of(vote.by) ~= person_of(cmd.voter) then voided[#voided + 1] = vote.by end
+    end
+    if #voided > 0 then show('voided', cjson.encode(voided)) end
   end
   record.votes, record.votes_needed = cjson.encode(votes), cmd.needed
   if record.ballot_hash ~= cmd.ballot then store('ballot', cmd.ballot_answers) end
-  record.ballot_hash = cmd.ballot
+  record.ballot_hash, record.votes_seen = cmd.ballot, cmd.votes_seen
   show('needed', digits(cmd.needed))
   show('votes', record.votes)
   if cmd.answer_hash then
     local field = 'voted:' .. cmd.interrupt_id
-    redis.call('HSET', key, field, (redis.call('HGET', key, field) or '') .. cmd.answer_hash .. '\n')
+    redis.call('HSET', key, field, (redis.call('HGET', key, field) or '') .. voted_line())
   end
   if cmd.rules then count_rules() end
 end
 
+-- By which a repeat of a vote is recognized, once the question is closed.
+function voted_line() return cmd.voter .. ' ' .. cmd.answer_hash .. '\n' end
+
 -- Whether this answer to a question that is closed was a vote on it.
 function was_vote()
-  local hashes = redis.call('HGET', key, 'voted:' .. cmd.interrupt_id)
-  return hashes and cmd.answer_hash and string.find('\n' .. hashes, '\n' .. cmd.answer_hash .. '\n', 1, true)
+  local lines = cmd.answer_hash and redis.call('HGET', key, 'voted:' .. cmd.interrupt_id)
+  return lines and string.find('\n' .. lines, '\n' .. voted_line(), 1, true)
 end
 
 function drop_votes()
   if record.ballot_hash then store('ballot', '') end
-  record.votes_needed, record.votes, record.ballot_hash = nil, nil, nil
+  record.votes_needed, record.votes, record.votes_seen, record.ballot_hash = nil, nil, nil, nil
 end
