@@ -4,6 +4,7 @@ import { groupsOf } from "../../src/console/inbox/equal.ts";
 import type { Asked } from "../../src/console/needs/rows.ts";
 import type { Interrupt } from "../../src/schema/delegation.ts";
 
+const READER = "approver:ann";
 const AT = "2026-01-01T12:00:00.000Z";
 const MESSAGE: Interrupt["requests"][number]["message"] = {
   messageId: "m",
@@ -29,7 +30,7 @@ function asked(request: object, { target = "scout", kind = "input" as Interrupt[
   };
 }
 
-const sizes = (...rows: Asked[]): number[] => groupsOf(rows).map(({ members }) => members.length);
+const sizes = (...rows: Asked[]): number[] => groupsOf(rows, READER).map(({ members }) => members.length);
 const deploy = (more: object = {}) => ({ name: "deploy", arguments: { to: "eu", hosts: [1, 2], ...more } });
 
 test("questions are equal by agent, action and arguments, in any order of the members and whatever is said of them", () => {
@@ -63,8 +64,16 @@ test("the same words, or the same form, are no reason to answer them together", 
 test("groups stand in the order of their first questions", () => {
   const [a, b] = [asked({ action: deploy() }), asked({ action: deploy({ to: "us" }) })];
   const again = asked({ action: deploy() });
-  expect(groupsOf([a, b, again]).map(({ members }) => members.map(({ id }) => id))).toEqual([
+  expect(groupsOf([a, b, again], READER).map(({ members }) => members.map(({ id }) => id))).toEqual([
     [a.id, again.id],
     [b.id],
   ]);
+});
+
+test("what the reader has approved is decided apart from what waits for the reader", () => {
+  const votes = { needed: 2, given: [{ by: "approver:ann" as const, at: AT }] };
+  const own = asked({ action: deploy() });
+  if (own.listed.interrupt) own.listed.interrupt.votes = votes;
+  const others = [asked({ action: deploy() }), asked({ action: deploy() })] as const;
+  expect(sizes(own, ...others)).toEqual([1, 2]);
 });

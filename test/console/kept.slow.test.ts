@@ -250,6 +250,25 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await task.inputValue()).toBe("Second");
   });
 
+  test("what is typed before the page has drawn the form stays", async () => {
+    const { url } = await startBroker();
+    await client(url).agent("scout");
+    const { page } = await openTab(url, { movesClock: true });
+    await signIn(page, OPERATOR);
+    await showView(page, "#/delegate");
+    await showView(page, "#/agents");
+    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 1_000);
+    await page.evaluate(() => {
+      location.hash = "#/delegate?target=scout";
+    });
+    const task = page.getByLabel("Task");
+    await task.fill("First");
+    await page.clock.resume();
+    await page.clock.fastForward(1_000);
+    expect(await task.inputValue()).toBe("First");
+    expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("scout");
+  });
+
   test("a sign-out in another tab erases what was typed in a tab that waits for the broker", async () => {
     const { url } = await startBroker();
     const { page, context } = await openTab(url, { expected: LOST, movesClock: true });

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { randomKey } from "../../client/random-key.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { go, href, route } from "../app/route.ts";
@@ -139,7 +139,8 @@ function useDraft(first: FirstValues | null) {
   const values = useValues(key, start);
   const files = useFiles(key);
   const changed = withAddress(values.peek(), start);
-  useEffect(() => {
+  // Before the form is drawn: later, it would undo what was typed meanwhile.
+  useLayoutEffect(() => {
     values.value = changed;
   }, [start.address]);
   return { values, files, start };

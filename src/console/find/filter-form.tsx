@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { LIVE_STATES, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { useKey } from "../app/keys.ts";
 import { go, hrefWith } from "../app/route.ts";
@@ -37,7 +37,7 @@ export function FilterForm({ params, isFolded, onFold }: Props) {
     return () => clearTimeout(timer.current);
   }, []);
   // When a link or the history changes the search, write it into the fields, but not while somebody types.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (timer.current !== undefined) return;
     for (const field of form.current?.querySelectorAll("input") ?? []) field.value = textOf(params, field);
   }, [params]);

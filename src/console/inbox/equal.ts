@@ -3,9 +3,9 @@
  * seen the action of one has seen that of all, so they may be decided together.
  */
 import { sortedJson } from "../../schema/sorted-json.ts";
+import { hasVoted } from "../../schema/vote-text.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { ballotOf } from "../needs/ballot.ts";
-import { isApproved } from "../needs/mine.ts";
 import { isDecidable, readAction } from "../needs/proposal.ts";
 import type { Asked } from "../needs/rows.ts";
 
@@ -15,11 +15,13 @@ export interface Group {
   readonly members: readonly [Asked, ...Asked[]];
 }
 
-/** In the order of their first questions. */
-export function groupsOf(rows: readonly Asked[]): readonly Group[] {
+/** In the order of their first questions. What the reader has approved is no longer decided with others. */
+export function groupsOf(rows: readonly Asked[], reader: string): readonly Group[] {
   const found = new Map<string, [Asked, ...Asked[]]>();
   for (const row of rows) {
-    const key = equality(row.listed) ?? row.id;
+    const { interrupt } = row.listed;
+    const isOwn = interrupt !== null && hasVoted(interrupt, reader);
+    const key = (isOwn ? null : equality(row.listed)) ?? row.id;
     const group = found.get(key);
     if (group) group.push(row);
     else found.set(key, [row]);
@@ -44,8 +46,6 @@ function textOf(target: string, interrupt: NonNullable<ListedDelegation["interru
   const [request] = interrupt.requests;
   const action = readAction(request);
   if (!request || action === null || !isDecidable(interrupt)) return null;
-  // One that the reader has approved is no longer decided with others.
-  if (isApproved(interrupt)) return null;
   const { options, schema } = request;
   return sortedJson([
     target,
