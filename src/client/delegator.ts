@@ -126,7 +126,8 @@ export class Delegator {
 
   /**
    * Waits until the delegation is finished in any way (see `state` and `error`), or asks a question (`interrupt`). After a
-   * vote by this object, it waits for the approvals of others, until another approval voids the vote. Throws `wait_ran_out` after `timeoutSeconds`; the delegation continues.
+   * vote by this object, it waits for the approvals of others, until another approval voids the vote. Throws `wait_ran_out`
+   * after `timeoutSeconds`; the delegation continues.
    */
   async wait(id: string, options: WaitOptions = {}): Promise<Delegation> {
     requireKnown("wait", options);
@@ -321,8 +322,8 @@ export class Delegator {
   }
 
   /**
-   * Answers the open question with `decision: "approve"`, or votes on it as {@link Delegator.answer} does. Throws `interrupt_not_open` if no question is open, and
-   * without an `interruptId` also `invalid_request` if the question has several requests.
+   * Answers the open question with `decision: "approve"`, or votes on it as {@link Delegator.answer} does. Throws
+   * `interrupt_not_open` if no question is open, and without an `interruptId` also `invalid_request` if the question has several requests.
    */
   async approve(id: string, options: DecideOptions = {}): Promise<Delegation> {
     requireKnown("approve", options);

@@ -1,6 +1,6 @@
 /**
  * Waits for a delegation's result or question: sends long-poll requests, one after the other. A question on which the same
- * object has voted waits for others, so that the wait goes on. Limit: votes by other objects are not known here.
+ * object has voted does not end the wait: it waits for others. Limit: it does not know the votes of other objects.
  */
 import { type Delegation, isPending, LIVE_STATES } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
@@ -15,23 +15,23 @@ const HOLD_SECONDS = 25;
 /** How late the last answer may be before the wait gives up on it. */
 const GRACE_MS = 1000;
 
-/** How many delegations are remembered that wait for the votes of others. */
+/** The most delegations whose own vote is remembered. */
 const REMEMBERED = 1024;
 
-/** By delegation: what was approved, as it stands while no other approval has voided it. */
+/** By delegation: the votes (`votesKey`) that this object's own vote is one of. */
 export type OwnVotes = Map<string, string>;
 
 /** Remembers an answer that was a vote. */
 export function noteVote(own: OwnVotes, { id, interrupt }: Delegation): void {
   own.delete(id);
   if (!interrupt?.votes) return;
-  own.set(id, ballotOf(interrupt.id, interrupt.votes));
+  own.set(id, votesKey(interrupt.id, interrupt.votes));
   const [oldest = ""] = own.keys();
   if (own.size > REMEMBERED) own.delete(oldest);
 }
 
-/** Another approval begins with another first vote. */
-function ballotOf(interruptId: string, { answers, given: [first] }: QuestionVotes): string {
+/** The same until another approval voids the votes: then the first vote is another. */
+function votesKey(interruptId: string, { answers, given: [first] }: QuestionVotes): string {
   return JSON.stringify([interruptId, answers, first?.by, first?.at]);
 }
 
@@ -55,7 +55,7 @@ export async function waitForResult(
       const holdSeconds = Math.min(HOLD_SECONDS, Math.max(0, (endsAt - askedAt) / 1000));
       const delegation = await get({ waitSeconds: holdSeconds, signal: limit.signal });
       const { interrupt } = delegation;
-      const isVoted = interrupt?.votes && own.get(id) === ballotOf(interrupt.id, interrupt.votes);
+      const isVoted = interrupt?.votes && own.get(id) === votesKey(interrupt.id, interrupt.votes);
       if (isVoted) {
         await votedOrClosed(watch({ signal: limit.signal }), delegation);
         continue;

@@ -174,12 +174,18 @@ export const FIELDS = {
   interrupt_expires_at: { ...instant(null), doc: "the deadline of the answer" },
   votes_needed: {
     ...number(null),
-    doc: "how many people must approve what the open question asks; absent: its first answer counts",
+    doc: "how many approvals the open question needed when it was asked, or at its newest vote; absent: its first answer counts",
   },
-  votes: { ...text(null), doc: "as JSON, who approved so far, by which way and when" },
-  votes_seen: { ...NUMBER, doc: "identifies the agent's `votes` under which all of these count" },
-  ballot_hash: { ...TEXT, doc: "identifies what they approved" },
-  ballot: { ...json(null), doc: "what they approved: the answers by request id" },
+  votes: {
+    ...text(null),
+    doc: "as JSON, the votes of the open question: who approved, by which way and when",
+  },
+  votes_seen: {
+    ...NUMBER,
+    doc: "identifies the agent's `votes` at the newest vote; under it, all votes count",
+  },
+  ballot_hash: { ...TEXT, doc: "hash of the ballot" },
+  ballot: { ...json(null), doc: "what the votes approve: the answers by request id" },
   answered: { ...number(0), doc: "how many questions were answered" },
   settled: {
     type: "text",

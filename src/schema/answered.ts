@@ -84,13 +84,13 @@ export const settledQuestionSchema = z.strictObject({
   settled_at: instantSchema,
   /** Who answered; null if it expired. */
   by: principalSchema.nullable(),
-  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto` or `rule`, or one of a later version; null if it expired. */
+  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto`, `rule` or `link`, or one of a later version; null if it expired. */
   via: z.string().nullable(),
-  /** Everybody who approved it, the last of them last, if the agent needs the approvals of several people; also if it expired. */
+  /** Everybody who approved it, oldest first, if the agent needs the approvals of several people; also if it expired. */
   votes: z.array(voteSchema).optional(),
   /** What it asked, and the answers. */
   requests: z.array(settledRequestSchema),
-  /** Of a question that expired, if people voted on it: how many approvals it needed. */
+  /** Of a question that expired, if it needed approvals: how many. */
   needed: z.int().min(1).optional(),
   /** Of a question that expired: who was notified of it, and how, newest first. Absent: it was answered. */
   told: z.array(toldSchema).optional(),

@@ -192,11 +192,11 @@ export const answeredEventSchema = z.object({
   interrupt_id: z.string(),
   /** Who answered. */
   by: principalSchema,
-  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto` or `rule`, or one of a later version. */
+  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui`, `auto`, `rule` or `link`, or one of a later version. */
   via: z.string().optional(),
   /** True: the broker answered, because this principal had approved it in advance, or has a rule for it. */
   auto: z.literal(true).optional(),
-  /** Everybody who approved this, the last of them last; absent: one person answered. */
+  /** Everybody who approved this, oldest first; absent: the question needed one answer. */
   votes: z.array(voteSchema).optional(),
   /** What the answer changed in the arguments of the proposed actions, by `request_id`. */
   changes: changesByRequestSchema.optional(),
@@ -222,11 +222,11 @@ export const votedEventSchema = z.object({
   auto: z.literal(true).optional(),
   /** How many people must give this approval. */
   needed: z.int().min(1),
-  /** Who has given it, the newest last. */
+  /** Who has given it, oldest first. */
   votes: z.array(voteSchema),
   /** Whose earlier approvals of something else it voids; absent: nobody's. */
   voided: z.array(principalSchema).optional(),
-  /** What it changes in the arguments of the proposed actions, by `request_id`. */
+  /** What the approval changes in the arguments of the proposed actions, by `request_id`. */
   changes: changesByRequestSchema.optional(),
   /** What is approved, by `request_id`. */
   answers: answeredEventSchema.shape.answers,

@@ -48,9 +48,9 @@ export const linkQuestionSchema = z.strictObject({
   /** How it can be answered here: by a decision, by one of its options or free text, or only after a sign-in. */
   answer: z.enum(["decision", "text", "sign_in"]),
   /**
-   * Why this link cannot approve it, but deny; absent: it can. `not_counted`: by the agent's `votes` the person's approval does
-   * not count. `given`: the person has approved it. `other_votes`: others have approved another answer, such as changed
-   * arguments, and an approval of what the page shows would void theirs.
+   * Why this link can deny the question, but not approve it; absent: it can do both. `not_counted`: by the agent's `votes`, the
+   * person's approval does not count. `given`: the person has approved already. `other_votes`: others have approved another
+   * answer, such as changed arguments, and an approval of what the page shows would void theirs.
    */
   no_approval: z.enum(["not_counted", "given", "other_votes"]).optional(),
 });
@@ -58,9 +58,9 @@ export type LinkQuestion = z.infer<typeof linkQuestionSchema>;
 
 /** The question of the link is answered, or has one more approval. */
 export const linkAnsweredSchema = z.strictObject({
-  /** The delegation, which its agent continues if `votes` is absent. */
+  /** The delegation. Its agent continues, unless `votes` is there. */
   delegation_id: delegationIdSchema,
-  /** The approvals so far, because the question needs more. */
+  /** The approvals so far, if the question needs more. */
   votes: questionVotesSchema.pick({ needed: true, given: true }).optional(),
 });
 export type LinkAnswered = z.infer<typeof linkAnsweredSchema>;

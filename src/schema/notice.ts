@@ -17,8 +17,8 @@ export const noticeSchema = z.enum([
 export type NoticeKind = z.infer<typeof noticeSchema>;
 
 /**
- * Why somebody is told of a question that is not new. `escalated`: their approval counts by now, because it is not answered.
- * `reminder`: they have not approved it yet. `voided`: their approval no longer counts, because somebody approved something
+ * Why somebody is notified of a question that is not new. `escalated`: nobody answered it for some time, so their approval
+ * counts now. `reminder`: they have not approved it yet. `voided`: their approval no longer counts, because somebody approved something
  * else, such as other arguments.
  */
 export const askedAgainSchema = z.enum(["escalated", "reminder", "voided"]);
@@ -32,7 +32,7 @@ export type ChannelKind = z.infer<typeof channelKindSchema>;
  * What notifications about the agent's questions may do outside the broker. Only the operator changes it.
  */
 export const agentNotifySchema = z.strictObject({
-  /** The kinds of channels by which what is asked may leave the broker; by all others only that the agent asks. Default: none. */
+  /** The kinds of channels by which what is asked may leave the broker; the others only say that the agent asks. Default: none. */
   contents: z.array(channelKindSchema).max(5).default([]),
   /**
    * What a link in a notification leads to. `answer`: the question, and whoever holds the link answers it in the name of the
@@ -53,12 +53,12 @@ export const agentNotifyPatchSchema = z.strictObject({
 });
 export type AgentNotify = z.output<typeof agentNotifySchema>;
 
-/** Somebody was told of a question. */
+/** Somebody was notified of a question. */
 export const toldSchema = z.strictObject({
   /** Who. */
   person: principalSchema,
   /** By which kind of channel. */
   channel: channelKindSchema,
-  /** When the channel took it. */
+  /** When the receiver accepted it. */
   at: instantSchema,
 });

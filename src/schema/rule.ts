@@ -28,7 +28,7 @@ export const argumentConstraintSchema = z.object({
 /** What one argument of an action must be; all given members apply. */
 export type ArgumentConstraint = z.infer<typeof argumentConstraintSchema>;
 
-/** `active` may answer; the others never do again. */
+/** A rule answers only while it is `active`; the other states are final. */
 export const ruleStateSchema = z.enum(["active", "used_up", "expired", "revoked"]);
 
 export const ruleUseSchema = z.strictObject({
@@ -61,7 +61,7 @@ export const ruleSchema = z.strictObject({
   state: ruleStateSchema,
   /** How many actions it decided. */
   uses: z.int(),
-  /** How many it may decide; null: any number. */
+  /** How many actions it may decide; null: any number. */
   max_uses: z.int().nullable(),
   /** When it ends, at the latest; null: it applies until it is revoked. */
   expires_at: instantSchema.nullable(),

@@ -1,6 +1,6 @@
 /**
- * Subscriptions: what a person is told of outside the console, and by which channels. Limit: secrets of a channel are given
- * and never shown.
+ * Subscriptions: what a person is notified of outside the console, and by which channels. Limit: a channel's secrets are
+ * never shown again.
  */
 import * as z from "zod";
 import { secretSchema } from "./callback.ts";
@@ -23,8 +23,8 @@ export const subscriptionIdSchema = z.string().regex(SUBSCRIPTION_ID, "not a sub
 const TOKEN = z.string().regex(/^[\x21-\x7e]{1,512}$/, "1 to 512 printable ASCII characters without spaces");
 const after = {
   /**
-   * Sends it only if, so many seconds later, it still matters: the question is open, or the work still waits. Up to 86400 (a
-   * day). Default 0.
+   * Sends a notification only this many seconds later, and only if it still matters: the question is open, or the work still
+   * waits. Up to 86400 (a day). Default 0.
    */
   after_seconds: z.int().min(0).max(86_400).default(0),
 };
@@ -121,17 +121,17 @@ const filterSchema = z.strictObject({
 const settings = {
   /** For people, up to 200 characters. */
   name: z.string().min(1).max(200),
-  /** What you are told of. */
+  /** What you are notified of. */
   events: z.array(noticeSchema).min(1).max(noticeSchema.options.length),
-  /** Which of them. Default: all that concern you. */
+  /** Which of these events. Default: all that concern you. */
   filter: filterSchema,
   /** By which channels, 1 to 5. Each has its own order, retries and state. */
   deliver: z.array(channelSchema).min(1).max(LIMITS.subscription_channels.value),
-  /** When more than so many notifications wait for one channel, they are sent as one; 1 to 100. */
+  /** If more notifications than this are due for one channel, they are sent as one; 1 to 100. */
   digest_above: z.int().min(1).max(100),
   /** Times of the day at which nothing is sent; null: none. */
   quiet: quietSchema.nullable(),
-  /** Of `no_worker`: at most one notification for each agent in so many seconds, 10 to 86400. */
+  /** Of `no_worker`: at most one notification for each agent in this many seconds, 10 to 86400. */
   every_seconds: z.int().min(10).max(86_400),
 };
 
@@ -147,7 +147,7 @@ export const subscriptionRequestSchema = z.strictObject({
 export type SubscriptionRequest = z.output<typeof subscriptionRequestSchema>;
 export type SubscriptionInput = z.input<typeof subscriptionRequestSchema>;
 
-/** What it leaves out stays; `filter` and `deliver` are replaced whole. */
+/** Changes: omitted settings stay; `filter` and `deliver` are replaced whole. */
 export const subscriptionPatchSchema = z.strictObject({
   name: settings.name.nullable().optional(),
   events: settings.events.optional(),
@@ -161,7 +161,7 @@ export type SubscriptionPatch = z.output<typeof subscriptionPatchSchema>;
 /** The settings of a subscription to change. */
 export type SubscriptionPatchInput = z.input<typeof subscriptionPatchSchema>;
 
-/** A channel of a subscription, without its secrets, and how it goes. */
+/** A channel of a subscription, with its state and without its secrets. */
 const shownChannelSchema = z.strictObject({
   /** Which kind of channel. */
   kind: channelKindSchema,
@@ -188,25 +188,25 @@ const shownChannelSchema = z.strictObject({
   delivered_at: instantSchema.nullable(),
 });
 
-/** What somebody is told of, and how. */
+/** What somebody is notified of, and how. */
 export const subscriptionSchema = z.strictObject({
   /** Identifies the subscription. */
   id: subscriptionIdSchema,
   /** For people; null: none. */
   name: settings.name.nullable(),
-  /** Who created it, and who is told. */
+  /** Who created it, and who is notified. */
   owner: principalSchema,
-  /** What its owner is told of. */
+  /** What its owner is notified of. */
   events: z.array(noticeSchema),
-  /** Which of them. */
+  /** Which of these events. */
   filter: filterSchema,
   /** By which channels, in the order in which they were given. */
   deliver: z.array(shownChannelSchema),
-  /** Above how many waiting notifications they are sent as one. */
+  /** If more notifications than this are due for one channel, they are sent as one. */
   digest_above: z.int(),
   /** Times of the day at which nothing is sent; null: none. */
   quiet: quietSchema.nullable(),
-  /** Of `no_worker`: at most one for each agent in so many seconds. */
+  /** Of `no_worker`: at most one for each agent in this many seconds. */
   every_seconds: z.int(),
   /** When it was created. */
   created_at: instantSchema,
@@ -223,7 +223,7 @@ export const subscriptionPageSchema = z.strictObject({
   next_cursor: z.string().nullable(),
 });
 
-/** What a test of a subscription found: one outcome for each channel, in their order. */
+/** The outcome of a test: one for each channel, in their order. */
 export const subscriptionTestSchema = z.strictObject({
   /** For each channel whether the test was delivered. */
   deliver: z.array(
@@ -247,7 +247,7 @@ export const webPushKeySchema = z.strictObject({
 
 /** What a webhook gets: one notification, or several as a digest. */
 export const notificationSchema = z.strictObject({
-  /** The same when it is repeated. */
+  /** Identifies the notification; a repeat has the same id. */
   id: z.string(),
   /** The subscription. */
   subscription_id: subscriptionIdSchema,
@@ -269,7 +269,7 @@ export const notificationSchema = z.strictObject({
   delegation_id: z.string().optional(),
   /** The question. */
   interrupt_id: z.string().optional(),
-  /** Of `question`: why you are told of it again, or only now; absent: it was just asked. */
+  /** Of `question`: why you are notified again, or only now; absent: the agent has just asked. */
   reason: askedAgainSchema.optional(),
   /** Which reminder it is, from 1. */
   reminder: z.int().min(1).optional(),

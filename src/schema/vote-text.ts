@@ -1,11 +1,11 @@
-/** The approvals that an open question has so far, as people read them. */
+/** The approvals that an open question has so far, in words. */
 import type { Interrupt } from "./delegation.ts";
 import type { QuestionVotes } from "./votes.ts";
 
 /** `caller:ana` and `approver:ana` are one person. */
 export const personOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
 
-/** Whether this person has approved what the approvals so far are for; a vote that an edit voided is none. */
+/** Whether one of the present votes is this person's; a voided vote is not among them. */
 export const hasVoted = ({ votes }: Pick<Interrupt, "votes">, principal: string): boolean =>
   votes?.given.some(({ by }) => personOf(by) === personOf(principal)) ?? false;
 

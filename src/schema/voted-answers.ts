@@ -1,4 +1,4 @@
-/** What the approvals of an open question are for, where that is not what the agent proposes. */
+/** What people approved in place of what the agent proposes. */
 import { changesText } from "./change-text.ts";
 import { boundedChanges, changesOf } from "./changes.ts";
 import type { Interrupt } from "./delegation.ts";
@@ -10,14 +10,14 @@ export type VotedAnswers = NonNullable<QuestionVotes["answers"]>;
 
 const MAX_CHARS = 500;
 
-/** By `request_id`: whoever sends the same agrees. Undefined: nobody has approved, or all approve what is proposed. */
+/** The approved answers, by `request_id`; to agree, send the same. Undefined: nobody has approved, or all approve what is proposed. */
 export function votedOtherwise({ votes }: Pick<Interrupt, "votes">): VotedAnswers | undefined {
   const { answers, given = [] } = votes ?? {};
   const isOther = ({ text, data }: VotedAnswers[string]) => text !== undefined || data !== undefined;
   return answers && given.length > 0 && Object.values(answers).some(isOther) ? answers : undefined;
 }
 
-/** `host "db1" → "db2"`, for each request that it answers otherwise. May have control characters. */
+/** `host "db1" → "db2"`, for each request whose answer is not what is proposed. May have control characters. */
 export function votedAnswersText({ requests }: Pick<Interrupt, "requests">, answers: VotedAnswers): string {
   const texts = requests.flatMap(({ request_id, action, schema }) => {
     const { decision, text, data } = answers[request_id] ?? {};

@@ -1,13 +1,13 @@
 /**
- * How many people must approve what an agent asks for, and who. Limit: a person is known by the name of their principal, so
- * `caller:ana` and `approver:ana` are one person, and somebody with two names is two.
+ * How many people must approve what an agent asks for, and who. Limit: the name of a principal identifies the person, so
+ * `caller:ana` and `approver:ana` are one person, and somebody with two names counts twice.
  */
 import * as z from "zod";
 import { decisionSchema } from "./decision.ts";
 import { instantSchema, principalPatternSchema, principalSchema } from "./values.ts";
 
-/** Seconds, a minute to 30 days. */
-const pauseSchema = z.number().min(60).max(2_592_000);
+/** Seconds, from a minute to 30 days. */
+const delaySchema = z.number().min(60).max(2_592_000);
 
 /**
  * Who approves what the agent asks for. It applies to approvals; a denial by anybody who may answer ends the question.
@@ -20,11 +20,11 @@ export const votesSchema = z.strictObject({
   by: z.array(principalPatternSchema).min(1).max(100).default(["*"]),
   /** True: the delegator's own approval does not count. Default false. */
   not_by_delegator: z.boolean().default(false),
-  /** Those who have not approved are told again after each such time, 60 to 2592000 seconds; null: not. Default null. */
-  remind_seconds: pauseSchema.nullable().default(null),
+  /** Those who have not approved are notified again after each such time, 60 to 2592000 seconds; null: never. Default null. */
+  remind_seconds: delaySchema.nullable().default(null),
   /** After this time, 60 to 2592000 seconds, approvals of `escalate_to` count, too; null: never. Default null. */
-  escalate_seconds: pauseSchema.nullable().default(null),
-  /** Who is told after `escalate_seconds`, and whose approvals count from then on: up to 100 patterns. Default: nobody. */
+  escalate_seconds: delaySchema.nullable().default(null),
+  /** Who is notified after `escalate_seconds`, and whose approvals count from then on: up to 100 patterns. Default: nobody. */
   escalate_to: z.array(principalPatternSchema).max(100).default([]),
 });
 export type Votes = z.output<typeof votesSchema>;
@@ -36,19 +36,19 @@ export const votesPatchSchema = z.strictObject({
   by: votesSchema.shape.by.unwrap().nullish(),
   /** True: the delegator's own approval does not count. */
   not_by_delegator: votesSchema.shape.not_by_delegator.unwrap().nullish(),
-  /** Those who have not approved are told again after each such time, in seconds; null: not. */
+  /** Those who have not approved are notified again after each such time, in seconds; null: never. */
   remind_seconds: votesSchema.shape.remind_seconds.unwrap().optional(),
   /** After this time, in seconds, approvals of `escalate_to` count, too; null: never. */
   escalate_seconds: votesSchema.shape.escalate_seconds.unwrap().optional(),
-  /** Who is told after `escalate_seconds`, and whose approvals count from then on. */
+  /** Who is notified after `escalate_seconds`, and whose approvals count from then on. */
   escalate_to: votesSchema.shape.escalate_to.unwrap().nullish(),
 });
 
-/** An approval that counts towards those that a question needs. */
+/** One of the approvals that a question needs. */
 export const voteSchema = z.object({
   /** Who approved. */
   by: principalSchema,
-  /** By which way: `console`, `rest`, `link`, `rule` and so on. */
+  /** How it was given, as in the event `answered`: `console`, `rest`, `link`, `rule` and so on. */
   via: z.string().optional(),
   /** When. */
   at: instantSchema,
@@ -61,16 +61,16 @@ export const questionVotesSchema = z.object({
   needed: z.int().min(1),
   /** Who has given it. */
   given: z.array(voteSchema),
-  /** What they approved, by `request_id`; absent: nobody has approved. Another approval than this voids theirs. */
+  /** What they approved, by `request_id`; absent: nobody has approved. An approval of anything else voids theirs. */
   answers: z
     .record(
       z.string(),
       z.object({
         /** Yes or no. */
         decision: decisionSchema.optional(),
-        /** The choice, if it is none of these. */
+        /** The chosen option, if it is no decision. */
         text: z.string().optional(),
-        /** The new arguments of the action, or another value. */
+        /** The new arguments of the action, or another value that was given. */
         data: z.unknown().optional(),
       }),
     )

@@ -41,7 +41,7 @@ message, and data.
 
 The broker refuses an answer that does not fit its question: give one of the options, data that fits the schema, or a
 decision for an action. The prompt then says why, and asks again. With approve, --data replaces the arguments of an
-editable action. Where the agent needs the approvals of several people, the question stays open after yours.`;
+editable action. Where the agent needs the approvals of several people, the question stays open until there are enough.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program

@@ -25,8 +25,9 @@ interface AnswersOptions extends TableOptions {
 }
 
 const ABOUT = `
-What an approval changed in the arguments of an action is shown as 'replicas 3 → 5'. The way is console (a signed-in
-person), rest (a token: a program, or this one), mcp, a2a, ag-ui, or auto (approved in advance).
+What an approval changed in the arguments of an action is shown as 'replicas 3 → 5'. The column via says how a question was
+answered: console (a signed-in person), rest (a token: a program, or this one), mcp, a2a, ag-ui, link (the link of a
+notification), auto (approved in advance) or rule (by a rule).
 
 With --json, it prints one question per line, and {"next_cursor": "…"} on stderr if there are more.`;
 

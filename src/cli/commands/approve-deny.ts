@@ -27,8 +27,8 @@ With several ids, or with --all, it shows each question and asks for confirmatio
 --yes is required. A refused or unknown id does not stop the others, but makes the exit code nonzero. --all answers
 questions that propose an action or have the decision among their options; it skips all others.
 
-Where the agent needs the approvals of several people, the question stays open after yours. If others have approved it
-with changes, --as-voted approves the same. --all skips those that you have approved.
+Where the agent needs the approvals of several people, the question stays open until there are enough. If others have
+approved it with changes, --as-voted approves the same. --all skips the questions that you have approved.
 
 With --json, it prints one line per delegation: {"id", "outcome": "sent", "delegation"}, or {"id", "outcome", "error"},
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;
@@ -85,8 +85,11 @@ function addDecision(
     .option("--interrupt <id>", INTERRUPT);
   if (decision === "approve") {
     made
-      .option("--as-voted", "what others have approved already, with their changes of the arguments")
-      .option("--as-proposed", "what the agent proposes; voids the approvals of others that changed it");
+      .option("--as-voted", "approve what others have approved, with their changes to the arguments")
+      .option(
+        "--as-proposed",
+        "approve what the agent proposes; this voids approvals with changed arguments",
+      );
   }
   made
     .addHelpText("after", ABOUT)

@@ -27,9 +27,9 @@ interface CreateOptions extends GlobalOptions {
 const ABOUT = `
 --after, --secret-… and --token-… belong to the channel before them. Secrets are never shown again.
 
-You are told of what you may answer, of the end of what you delegated, and of work for agents that you may see. The text is the
-agent's name and that it asks, unless the operator allows more ('errand agent put --notify-contents'). A subscription
-works as long as your token.`;
+You are notified of questions that you may answer, of the end of what you delegated, and, unless you are a caller, of work
+that waits without a worker. The text is the agent's name and that it asks, unless the operator allows more ('errand agent put
+--notify-contents'). A subscription works as long as your token is valid.`;
 
 const DEFAULT_EVENTS: readonly NoticeKind[] = ["question", "question_expiring", "question_expired"];
 
@@ -50,17 +50,20 @@ function quietHours(text: string): { readonly from: string; readonly to: string 
 export function addCreateNotify(notify: Command, { host }: Cli): void {
   const create = notify
     .command("create")
-    .description("tell me from now on, by these channels; prints the subscription's id")
+    .description("create a subscription: from now on, notify me by these channels; prints its id")
     .option(
       "--on <events>",
-      `what to be told of, separated by commas: ${noticeSchema.options.join(", ")} (default: ${DEFAULT_EVENTS.join(",")})`,
+      `what to be notified of, separated by commas: ${noticeSchema.options.join(", ")} (default: ${DEFAULT_EVENTS.join(",")})`,
       separated(noticeSchema.options, events),
     );
   const readChannels = addChannelOptions(create);
   create
-    .option("--agent <names...>", "only of these agents")
-    .option("--delegator <principals...>", "only of what these principals delegated, for example caller:ci")
-    .option("--state <states...>", "only of ends in these states, for example failed")
+    .option("--agent <names...>", "notify only of these agents")
+    .option(
+      "--delegator <principals...>",
+      "notify only of what these principals delegated, for example caller:ci",
+    )
+    .option("--state <states...>", "of ended: only these states, for example failed")
     .option(
       "--quiet <hours>",
       "send nothing at these times, for example 22:00-07:00; requires --zone",
@@ -69,7 +72,7 @@ export function addCreateNotify(notify: Command, { host }: Cli): void {
     .option("--zone <name>", "the time zone of --quiet, for example Europe/Berlin")
     .option(
       "--digest-above <n>",
-      "when more wait for a channel, they are sent as one (default: 10)",
+      "when more notifications than this are due, they are sent as one (default: 10)",
       wholeBetween(1, 100),
     )
     .option(

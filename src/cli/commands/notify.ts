@@ -12,7 +12,7 @@ import { addCreateNotify } from "./notify-create.ts";
 export function addNotify(program: Command, cli: Cli): void {
   const notify = program
     .command("notify")
-    .description("be told of questions and ends on a phone, in Slack, by mail or webhook")
+    .description("be notified of questions and ends on a phone, in Slack, by mail or webhook")
     .addHelpText(
       "after",
       examples("errand notify create --ntfy https://ntfy.sh/my-long-secret-topic", "errand notify list"),
@@ -67,7 +67,7 @@ function addList(notify: Command, { host }: Cli): void {
 function addGet(notify: Command, { host }: Cli): void {
   notify
     .command("get")
-    .description("show a subscription: of what it tells, and how each channel goes")
+    .description("show a subscription: what it notifies of, and the state of each channel")
     .argument("<id>", ID, subscriptionId)
     .addHelpText("after", examples("errand notify get sub_…", "errand notify get sub_… --json | jq .deliver"))
     .action(async (id: string, _options: unknown, command: Command) => {

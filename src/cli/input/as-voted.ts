@@ -1,6 +1,6 @@
 /**
- * Approves what others have approved where that is not what the agent proposes, or as it proposes, which voids their
- * approvals: by option, or on a terminal after a question.
+ * If others have approved something else than the agent proposes: approves the same, or what the agent proposes, which voids
+ * their approvals. Options decide, or a prompt on a terminal.
  */
 import type { Answers } from "../../client/answer.ts";
 import { localError } from "../../client/errors.ts";

@@ -26,16 +26,20 @@ export const addVotesOptions = (command: Command): Command =>
     )
     .option(
       "--votes-by <principals...>",
-      "whose approval counts, for example approver:* (default: that of everybody who may answer)",
+      "whose approval counts, for example approver:* (default: everybody who may answer)",
     )
     .option("--votes-not-by-delegator", "the delegator's own approval does not count (operator only)")
-    .option("--votes-remind <duration>", "notify those who have not approved again each time", duration)
     .option(
-      "--votes-escalate <duration>",
-      "after this time, notify those of --votes-escalate-to, and count their approvals, too",
+      "--votes-remind <duration>",
+      "while a question is open, notify those who have not approved again and again after this long",
       duration,
     )
-    .option("--votes-escalate-to <principals...>", "to whom it goes then");
+    .option(
+      "--votes-escalate <duration>",
+      "after this long, the approvals of --votes-escalate-to count, too, and they are notified",
+      duration,
+    )
+    .option("--votes-escalate-to <principals...>", "whose approval counts, too, after --votes-escalate");
 
 /** Undefined: none of them is given. */
 export function votesOf(options: VotesOptions, base: AgentPatch["votes"]): AgentPatch["votes"] {

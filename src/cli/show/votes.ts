@@ -1,4 +1,4 @@
-/** The approvals of a question that needs those of several people, in words. */
+/** The approvals that an open question has and needs, in words. */
 
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { hasVoted, votesCount, votesText } from "../../schema/vote-text.ts";
@@ -7,7 +7,7 @@ import { oneLine } from "./output.ts";
 
 const MAX_TEXT = 1000;
 
-/** `1 of 2 approvals: approver:ann`, and what they are for if that is not what the agent proposes. Undefined: one answer counts. */
+/** `1 of 2 approvals: approver:ann`, with the changes that they approve. Undefined: the question needs one answer. */
 export function votesLine(interrupt: Interrupt, principal?: string): string | undefined {
   const { votes } = interrupt;
   if (!votes || (votes.needed === 1 && votes.given.length === 0)) return undefined;
@@ -30,7 +30,7 @@ export const votersText = ({ votes }: Pick<Interrupt, "votes">): string =>
 export const wasVote = ({ interrupt }: Delegation, interruptId: string | null | undefined): boolean =>
   interrupt?.votes !== undefined && (interruptId == null || interrupt.id === interruptId);
 
-/** What became of an answer: `approved dlg_…`, or that others must approve it, too. */
+/** The outcome of an answer: `approved dlg_…`, and if it was a vote, how many approvals there are. */
 export function sentText(past: string, delegation: Delegation, interruptId?: string | null): string {
   const { id, interrupt } = delegation;
   if (!interrupt?.votes || !wasVote(delegation, interruptId)) return `${past} ${id}`;

@@ -33,7 +33,7 @@ export const subscriptionRoutes: readonly Route[] = [
     path: "/v1/subscriptions",
     summary: "Create a subscription",
     description:
-      "From now on you are told of these events by these channels, for as long as the token of this request is valid.",
+      "From now on you are notified of these events by these channels, for as long as the token of this request is valid.",
     body: subscriptionRequestSchema,
     responses: { 201: subscriptionSchema },
     notes: { responseHeaders: ["Location"] },
@@ -113,7 +113,7 @@ export const subscriptionRoutes: readonly Route[] = [
     path: "/v1/subscriptions/{subscription}/test",
     summary: "Test a subscription",
     description:
-      "Sends one notification by each channel at once, and answers what became of it. You have ten tests, and one more each minute.",
+      "Sends one notification by each channel at once, and answers for each whether it was delivered. You have ten tests, and one more each minute.",
     params,
     responses: { 200: subscriptionTestSchema },
     async handle({ broker, principal }, { params: { subscription: id } }) {

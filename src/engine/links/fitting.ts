@@ -1,4 +1,4 @@
-/** What a link may answer, and what exactly it is bound to. Limit: never a credential, a secret, or a change of arguments. */
+/** What a link may answer, and to which question it is bound. Limit: never a credential, a secret, or a change of arguments. */
 import { createHash } from "node:crypto";
 import { choicesOf, isDecidable, offersDenial } from "../../schema/answer-rules.ts";
 import { type Decision, isDecision } from "../../schema/decision.ts";
@@ -9,7 +9,7 @@ import { sortedJson } from "../../schema/sorted-json.ts";
 
 type Question = Pick<Interrupt, "id" | "kind" | "requests">;
 
-/** How it can be answered by a link. */
+/** How a link can answer the question. */
 export function linkAnswerOf({ kind, requests }: Question): LinkQuestion["answer"] {
   if (kind !== "input" || requests.length === 0) return "sign_in";
   if (requests.every((one) => isDecidable(kind, one) && offersDenial(kind, one) && hasOnlyDecisions(one)))
@@ -20,10 +20,7 @@ export function linkAnswerOf({ kind, requests }: Question): LinkQuestion["answer
   return choicesOf(only).every((choice) => typeof choice === "string") ? "text" : "sign_in";
 }
 
-/**
- * Whether others have approved what this page cannot send, or a decision other than the one that it offers: an approval here
- * would void theirs.
- */
+/** Whether others have approved an answer that the page of a link cannot give, so that an approval by the link would void theirs. */
 export function hasOtherVotes({ kind, requests, votes }: Question & Pick<Interrupt, "votes">): boolean {
   if (!votes || votes.given.length === 0) return false;
   const isDecided = linkAnswerOf({ id: "", kind, requests }) === "decision";
@@ -35,7 +32,7 @@ export function hasOtherVotes({ kind, requests, votes }: Question & Pick<Interru
 const hasOnlyDecisions = (request: Question["requests"][number]): boolean =>
   choicesOf(request).every(isDecision);
 
-/** Of everything that is asked: a link is valid for exactly this. */
+/** A hash of everything that is asked: a link is valid for exactly this. */
 export const digestOf = ({ id, kind, requests }: Question): string =>
   createHash("sha256")
     .update(sortedJson([id, kind, requests]))

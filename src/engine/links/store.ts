@@ -1,6 +1,6 @@
 /**
- * The secrets of answer links. A secret is derived from a key of the broker and from what the link is for, so each try of a
- * notification has the same link, and no job, list or log holds one. Only its hash is stored, with what it is for.
+ * Stores answer links. A link's secret is derived from a key of the broker and from what the link is for, so each try of a
+ * notification has the same link, and no job, list or log holds the secret. Redis has its hash, with what it is for.
  */
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import * as z from "zod";
@@ -20,13 +20,13 @@ const linkSchema = z.object({
   digest: z.string(),
   /** What it may do: everything that the page offers, or only this one decision. */
   may: z.enum(["answer", "deny", "approve"]),
-  /** That of the subscription's channels when it was sent. */
+  /** The subscription's epoch when the link was sent. */
   epoch: z.string(),
   /** What it answered; absent: it was not used. */
   used: z.string().optional(),
-  /** How many links for the same were used before it; absent: none. */
+  /** How many links for the same question and channel were used before it; absent: none. */
   again: z.number().optional(),
-  /** Why it was refused last. */
+  /** Why it was last refused. */
   refused: z.string().optional(),
 });
 export type Link = z.infer<typeof linkSchema>;
@@ -43,8 +43,8 @@ export class LinkStore {
   }
 
   /**
-   * Its secret: the same for the same, until it is used. So of an approval that was voided the next notification has another
-   * link, and many reminders have one. The link ends at `expires_at`, ms.
+   * Returns the link's secret: the same for the same link until it is used, then another. So many reminders have one link, and
+   * after a voided approval the next notification has a new one. The link ends at `expires_at`, ms.
    */
   async mint(link: Link, expires_at: number): Promise<string> {
     for (let again = 0; ; again += 1) {
@@ -63,7 +63,7 @@ export class LinkStore {
     return json === null ? null : (linkSchema.safeParse(parseJson(json)).data ?? null);
   }
 
-  /** What became of it. */
+  /** Stores that the link was used, or why it was refused. */
   async mark(token: string, link: Link, more: Pick<Link, "used" | "refused">): Promise<void> {
     await this.#redis.set(keys.link(hashOf(token)), JSON.stringify({ ...link, ...more }), "KEEPTTL", "XX");
   }

@@ -1,7 +1,7 @@
 /**
  * Shows and answers the question of a link, in the name of the person that was notified. A link that is used, expired,
- * revoked or unknown, and one whose question is closed or another by now, are all refused in the same words; the audit log
- * knows the difference. Limit: an unknown secret is counted and logged, because nobody is known to have used it.
+ * revoked or unknown, and one whose question is closed or has changed, are all refused in the same words; the audit log has
+ * the reason. Limit: an unknown secret belongs to nobody, so it is counted and logged, and not in the audit log.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { choicesOf } from "../../schema/answer-rules.ts";
@@ -45,7 +45,7 @@ export async function linkQuestion(broker: Needs, token: string): Promise<LinkQu
   };
 }
 
-/** Why the page offers no approval. The writer refuses one all the same. */
+/** Why the page offers no approval. The broker refuses one, too. */
 async function noApprovalOf(
   broker: Needs,
   { principal, record, interrupt }: Opened,
@@ -93,14 +93,14 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
   return answeredAs(record, link);
 }
 
-/** The answer to the first press was lost. Null: it was an approval that counts no longer. */
+/** Answers a repeated press, whose first response was lost. Null: the press was an approval that no longer counts. */
 async function repeat(broker: Needs, link: Link): Promise<LinkAnswered | null> {
   const record = await readRecord(broker.redis, broker.shards, link.delegation);
   if (!record || openInterrupt(record)?.id !== link.question) return { delegation_id: link.delegation };
   return hasApproved(record, toPrincipal(link.person)) ? answeredAs(record, link) : null;
 }
 
-/** With the approvals so far, if the question needs more. */
+/** The outcome, with the approvals so far if the question needs more. */
 function answeredAs(record: StoredDelegation, { question }: Link): LinkAnswered {
   const { interrupt } = toDelegation(record);
   const votes = interrupt?.id === question ? interrupt.votes : undefined;
@@ -147,7 +147,7 @@ async function open(broker: Needs, token: string, link: Link | null): Promise<Op
   const found = await check(broker, link, principal);
   if (typeof found !== "string") return { link, principal, ...found };
   broker.metrics.links.inc({ outcome: "refused" });
-  // Once for each reason: whoever holds a dead link must not push out other entries.
+  // Not twice in a row for the same reason: a dead link must not fill the audit log.
   if (link.refused !== found) {
     await broker.links.mark(token, link, { refused: found });
     await audit(broker, principal, "link.refuse", link.delegation, { ...detailsOf(link), reason: found });
@@ -155,7 +155,7 @@ async function open(broker: Needs, token: string, link: Link | null): Promise<Op
   throw refused();
 }
 
-/** Why it answers nothing any more, or its question. */
+/** The link's question, or why the link answers nothing any more. */
 async function check(
   broker: Needs,
   link: Link,
@@ -168,7 +168,7 @@ async function check(
   if (!(await broker.tokens.isHolder(subscription.token))) return "its person has no valid token";
   const record = await readRecord(broker.redis, broker.shards, link.delegation);
   if (!record || openInterrupt(record)?.id !== link.question) return "its question is closed";
-  // Not from the cache: the operator may have closed this way just now.
+  // Not from the cache: the operator may have just forbidden links.
   const agent = await broker.agents.read(record.get("target"));
   const notify = agent?.spec.notify;
   if (notify?.links !== "answer") return "the agent requires a sign-in";

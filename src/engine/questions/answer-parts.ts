@@ -1,7 +1,7 @@
 /**
  * Collects the answers to a question that arrive one request at a time, and submits them when all are there. Limit: the
- * first answer to a request counts, whoever gave it; of an agent with `votes`, each person answers all of them, and the last
- * answer counts. They are deleted when they were submitted, with the question, or by age.
+ * first answer to a request counts, whoever gave it. If the agent has `votes`, each person answers all requests, and the last
+ * answer to a request counts. Parts are deleted when they are submitted, with the question, or by age.
  */
 
 import * as z from "zod";
@@ -41,13 +41,13 @@ function keysOf(broker: Pick<Broker, "shards">, id: string): ShardKeys {
   return keys;
 }
 
-/** What the names of the principal's parts begin with: nobody approves what another person has answered. */
+/** The prefix of the names of the principal's parts: where people vote, each has parts of their own. */
 const ownPrefix = (record: StoredDelegation, votes: Votes | null, principal: Principal): string =>
   record.get("state") === "input_required" && (votes !== null || record.get("votes_needed") !== null)
     ? `${principal.text}\n`
     : "";
 
-/** Those whose names begin so, by what follows. */
+/** The parts whose names have the prefix, by the rest of the name. */
 const withPrefix = <T>(parts: Iterable<readonly [name: string, value: T]>, prefix: string): [string, T][] =>
   [...parts].flatMap(([name, value]) =>
     name.startsWith(prefix) ? [[name.slice(prefix.length), value] satisfies [string, T]] : [],
@@ -115,7 +115,7 @@ export async function answerPart(
   const answers = Object.fromEntries(
     own.map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
-  // They are spent, also by an approval that does not count: what this person says next is another answer.
+  // The parts are used up, also by an approval that does not count: the person's next answer starts over.
   const forget = () => broker.redis.hdel(key, ...own.map(([request_id]) => prefix + request_id));
   try {
     const answered = await answer(

@@ -38,7 +38,7 @@ export interface AnswerCall {
   readonly via: AnswerWay;
   /** Chosen by the client; all repeats of a request have the same one. */
   readonly key?: string | undefined;
-  /** Several people have answered parts of it, so it is nobody's approval where people vote. */
+  /** Several people have answered parts of it, so where the agent has `votes` it is nobody's approval. */
   readonly ofSeveral?: true;
 }
 
@@ -78,16 +78,16 @@ export async function answer(
       return record;
     }
     if (outcome.kind === "duplicate" && record) return record;
-    // In every round but the first, somebody has changed the agent meanwhile.
+    // Somebody has changed the agent's `votes` meanwhile: read them again.
     if (outcome.kind !== "votes_changed" || round === MAX_ROUNDS) throw refusal(outcome, id);
     before = record ?? before;
   }
 }
 
-/** The script refuses it if the agent has `votes` by now. */
+/** For an answer that is nobody's approval: the script refuses it if the agent has `votes`. */
 const NOBODY_VOTES: Ballot = { params: { votes_seen: votesMark(null) }, bytes: 0 };
 
-/** How often the agent's `votes` are read again because they change meanwhile. */
+/** How often the agent's `votes` are read again if they keep changing. */
 const MAX_ROUNDS = 5;
 
 /** The author of an answer; `auto`: the broker answers, because this principal approved it in advance. */
@@ -109,7 +109,7 @@ interface Answering {
   readonly open: (Asked & Pick<Interrupt, "id">) | null;
   /** What the request says to each request of the question. */
   readonly inputs: Inputs;
-  /** Undefined: it approves nothing. */
+  /** Undefined: the answer approves nothing. */
   readonly ballot?: Ballot | undefined;
 }
 
@@ -206,7 +206,7 @@ const namingFiles = (broker: Answers, principal: Principal, id: string, inputs: 
 
 interface Heading extends Omit<Author, "key" | "via" | "rules"> {
   readonly rule?: string | undefined;
-  /** It counts towards the approvals that the question needs; the last one, too. */
+  /** It is one of the approvals that the question needs; also on the last one. */
   readonly vote?: true | undefined;
   readonly interrupt_id: string;
   readonly request_id: string;

@@ -57,7 +57,7 @@ interface Settled {
   /** Null: it expired. */
   readonly answered: z.infer<typeof answerSchema> | null;
   readonly interrupt_id: string;
-  /** Of those that people voted on. */
+  /** If it needed approvals. */
   readonly approvals: Pick<SettledQuestion, "needed" | "votes">;
   readonly question: EventPlace;
 }
@@ -82,7 +82,7 @@ async function page(broker: Scans, principal: Principal, query: AnswersQuery): P
   const answers = shown.flatMap((hit, at) => {
     const task_preview = previews.get(hit.entry.delegation_id);
     const whom = told[at];
-    // Erased meanwhile.
+    // The delegation was erased meanwhile.
     if (task_preview === undefined) return [];
     return [{ ...toAnswer(hit, questions[at] ?? null, task_preview), ...(whom && { told: whom }) }];
   });
@@ -135,7 +135,7 @@ const answerSchema = answeredEventSchema.pick({
   answers: true,
   changes: true,
 });
-/** Also what others than its answer tell of the question. */
+/** What the events of answered and of expired questions both have. */
 const settledEventSchema = z.object({
   interrupt_id: z.string(),
   ...failedEventSchema.pick({ needed: true, votes: true }).shape,
@@ -143,7 +143,7 @@ const settledEventSchema = z.object({
 
 function toSettled(position: Position, entry: Entry, question: EventPlace): Settled {
   const more: unknown = JSON.parse(`{${entry.more}}`);
-  // A denial of a larger budget is the last event of its delegation.
+  // The answer that denies a larger budget has no event of its own: it is in the last event of its delegation.
   const answered =
     entry.status === "answered" ? answerSchema.parse(more) : (answerSchema.safeParse(more).data ?? null);
   const { interrupt_id, ...approvals } = settledEventSchema.parse(more);

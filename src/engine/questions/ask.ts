@@ -121,7 +121,7 @@ function requireDistinct(ids: readonly string[]): void {
   });
 }
 
-/** How often a question whose rules change meanwhile is compared again; then a person is asked. */
+/** How often a question is compared again because its rules or `votes` change meanwhile; then a person is asked. */
 const MAX_ROUNDS = 5;
 
 /** To ask a question. */
@@ -154,7 +154,7 @@ export async function askMove(
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
   const idForPerson = personalId ?? plainId;
-  // People only see how many approvals are needed: the cached setting will do.
+  // Only shown to people, so the cached setting is good enough.
   const votes_needed = asksForApproval(asked)
     ? (await votesOf(broker, before?.get("target") ?? ""))?.needed
     : undefined;
@@ -182,7 +182,7 @@ export async function askMove(
     shows: "artifacts",
     read: true,
   });
-  // It is held and asked again. There was no rule when it was asked, so it is a person's.
+  // The held question is asked again. No rule answered it the first time, so a person does.
   if (before?.get("interrupt")?.startsWith(JSON.stringify({ id: idForPerson }).slice(0, -1)))
     return { interrupt_id: idForPerson, ...(await broker.writer.move(commandFor(idForPerson, {}))) };
   for (let round = 1; ; round += 1) {

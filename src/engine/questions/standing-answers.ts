@@ -18,7 +18,7 @@ import { hash } from "./hash.ts";
 import type { Asked, Inputs } from "./shown-changes.ts";
 import { countsAtOnce, personOf } from "./votes.ts";
 
-/** An answer that the broker gives at once. */
+/** An answer that the broker gives at once, in the name of its author. */
 export interface Given {
   readonly inputs: Inputs;
   readonly author: Author;
@@ -28,11 +28,11 @@ export interface Given {
 
 interface Standing {
   readonly given: (Given & { readonly interrupt_id: string }) | null;
-  /** The same approval by the rules of other people. */
+  /** The same approval by the rules of other people, as further votes. */
   readonly others: readonly Given[];
-  /** Whether the question may be approved in advance otherwise: no rule denies it, or might. */
+  /** Whether the question may be approved with the task: no rule denies it, or might. */
   readonly allowsOthers: boolean;
-  /** What the agent says about approvals in advance; undefined: not read. */
+  /** The agent's terms for approvals in advance; undefined: not read. */
   readonly terms?: ApprovalTerms;
   /** The ids under which rules may have answered the same question before. */
   readonly earlierIds: readonly string[];
@@ -69,13 +69,13 @@ export async function standingAnswers(
     others: choice.kind === "ruled" && !denies ? othersOf(valid, asked, now, choice.answers, votes) : [],
     allowsOthers: !denies,
     terms,
-    // What was approved before is asked again where it would be denied now.
+    // An earlier approval does not count if a rule denies the question now.
     earlierIds: denies ? [deniedId] : [deniedId, allowedId],
     rules_seen: seen,
   };
 }
 
-/** One approval by each further person who has rules for it, as many as the agent may need. */
+/** An approval by each further person who has rules for the question, up to the number that the agent needs. */
 function othersOf(
   rules: readonly StoredRule[],
   asked: Pick<Interrupt, "kind" | "requests">,

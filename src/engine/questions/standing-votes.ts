@@ -1,4 +1,4 @@
-/** Gives what was approved in advance, by rules or with the task, as answers and as votes. */
+/** Answers with what was approved in advance, by rules or with the task: as the answer, or as votes. */
 import type { Command } from "../../lifecycle/command.ts";
 import type { Result } from "../../lifecycle/outcome.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
@@ -18,7 +18,7 @@ export interface Standing {
   readonly rules_seen: readonly string[] | undefined;
 }
 
-/** The command that gives it; the script refuses it if the rules or the agent's `votes` have changed. */
+/** The command that gives the answer. The script refuses it if the rules or the agent's `votes` have changed. */
 export function givingCommand({ id, open, votes, rules_seen }: Standing, given: Given): Command {
   const { inputs, author, rules } = given;
   const ballot = approveSomething(open, inputs) ? ballotOf(votes, author.via, open, inputs) : undefined;
@@ -28,8 +28,8 @@ export function givingCommand({ id, open, votes, rules_seen }: Standing, given: 
 }
 
 /**
- * Counts them beside the approvals of people, who see the question meanwhile. A refused one is left to people. Returns the
- * last move; null: none was made.
+ * Votes by approvals in advance on a question that is open for people. One that the script refuses is left out. Returns the
+ * last move that succeeded; null: none did.
  */
 export async function castVotes(
   broker: Audits & Pick<Broker, "writer">,

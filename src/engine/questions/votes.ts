@@ -1,6 +1,6 @@
 /**
- * Whose approvals an agent needs, as its setting `votes` says. Denials, credentials, texts that choose nothing, and the
- * broker's own questions need none. Limit: what is read here may change; the script accepts an approval only if it has not.
+ * Whose approvals an agent needs, by its setting `votes`. Denials, credentials, plain texts and the broker's own questions need
+ * none. Limit: the setting that is read here may change; the script refuses an approval if it has.
  */
 import * as z from "zod";
 import type { Command } from "../../lifecycle/command.ts";
@@ -28,11 +28,11 @@ export type ReadsVotes = Pick<Broker, "agents" | "clock" | "redis">;
 type Question = Pick<Interrupt, "kind" | "requests">;
 type Request = Question["requests"][number];
 
-/** Whether the question asks for an approval, so that people learn how many it needs. */
+/** Whether the question asks for an approval. If so, it shows how many it needs. */
 export const asksForApproval = ({ kind, requests }: Question): boolean =>
   kind === "input" && requests.some(offersApproval);
 
-/** Whether people vote on it: the broker's own question needs one answer. */
+/** Whether the agent's `votes` apply to the question; the broker's own question needs one answer. */
 export const isVotedOn = (question: Question & Pick<Interrupt, "id">): boolean =>
   asksForApproval(question) && !isBudgetQuestion(question.id);
 
@@ -41,7 +41,7 @@ const offersApproval = (request: Request): boolean => choicesOf(request).include
 const approves = (request: Request, { decision }: AnswerInput): boolean =>
   decision === "approve" || (decision === undefined && offersApproval(request));
 
-/** Whether the answers approve something that the agent asks for. */
+/** Whether the answer to at least one request is an approval. */
 export function approveSomething(
   { id, kind, requests }: Question & Pick<Interrupt, "id">,
   inputs: Inputs,
@@ -53,7 +53,7 @@ export function approveSomething(
   });
 }
 
-/** The setting of the agent; `fresh`: from Redis, because the cache was wrong. */
+/** The agent's `votes`; `fresh`: from Redis, not from the cache. */
 export async function votesOf(
   { agents }: Pick<Broker, "agents">,
   target: string,
@@ -66,10 +66,7 @@ export async function votesOf(
 /** `caller:ana` and `approver:ana` are one person. */
 export const personOf = ({ name, text }: Pick<Principal, "name" | "text">): string => name || text;
 
-/**
- * When the approval of somebody who may answer counts, in ms after the question was asked: 0: from the beginning; null:
- * never.
- */
+/** When the approval of a principal that may answer begins to count, in ms after the question was asked; null: never. */
 export function countsAfter(
   { by, not_by_delegator, escalate_seconds, escalate_to }: Votes,
   principal: Principal,
@@ -82,18 +79,18 @@ export function countsAfter(
   return escalate_seconds !== null && isIn(escalate_to) ? escalate_seconds * 1000 : null;
 }
 
-/** Whether an approval that somebody gave in advance counts. */
+/** Whether an approval that this principal gave in advance counts: it must count from the beginning. */
 export const countsAtOnce = (votes: Votes | null, by: string, delegator: string): boolean =>
   votes === null || countsAfter(votes, toPrincipal(by), delegator) === 0;
 
-/** What the parameters of an answer say about votes. */
+/** The parameters of an answer's command that concern votes. */
 export interface Ballot {
   readonly params: NonNullable<Command["params"]>;
-  /** Bytes that the votes keep besides the messages. */
+  /** Bytes that are stored for the ballot, besides the messages. */
   readonly bytes: number;
 }
 
-/** An approval under this setting, by somebody whose approval counts. */
+/** The ballot of an approval that counts under this setting. */
 export function ballotOf(
   votes: Votes | null,
   via: AnswerWay,
@@ -105,7 +102,7 @@ export function ballotOf(
   const answers = JSON.stringify(Object.fromEntries(contents));
   const seen = {
     votes_seen: votesMark(votes),
-    // The page of a link does not show what others approved instead.
+    // The page of a link does not show another answer that others approved, so its approval must not void theirs.
     ...(via === "link" && { keeps_ballot: bodyHash(JSON.parse(answers)) }),
   };
   if (votes === null || votes.needed === 1) return { params: seen, bytes: 0 };
@@ -121,7 +118,7 @@ export function ballotOf(
   };
 }
 
-/** What people must agree on; a text beside a decision is each one's own comment, and arguments as proposed are no edit. */
+/** What people must agree on. A text beside a decision is a comment, and arguments as proposed are no edit: both are left out. */
 function contentOf({ decision, text, message, data }: AnswerInput, action: Request["action"]) {
   const isEdit =
     action === undefined || decision !== "approve" || changesOf(action.arguments, data).length > 0;
@@ -151,7 +148,7 @@ export async function ballotFor(
   if (!approveSomething(open, inputs)) return undefined;
   const votes = await votesOf(broker, record.get("target"), fresh);
   const refusal = votes && (await refusalOf(broker, votes, principal, record));
-  // The cache may be behind.
+  // The cached setting may be old.
   if (refusal && !fresh) return ballotFor(broker, principal, record, { open, inputs, via, fresh: true });
   if (refusal) throw refusal;
   const ballot = ballotOf(votes, via, open, inputs);
@@ -159,7 +156,7 @@ export async function ballotFor(
   return counted ? { ...ballot, params: { ...ballot.params, counted } } : ballot;
 }
 
-/** Those who have approved, and whose approvals count under this setting. */
+/** Who has approved so far, without those whose approvals do not count under this setting; null: nobody has. */
 async function countedOf(
   { redis, clock }: ReadsVotes,
   votes: Votes,
@@ -174,7 +171,7 @@ async function countedOf(
   });
 }
 
-/** Null: the approval counts. */
+/** Why the approval does not count; null: it counts. */
 async function refusalOf(
   { redis, clock }: ReadsVotes,
   votes: Votes,

@@ -1,6 +1,6 @@
 /**
- * Creates and revokes rules. A rule may answer what its creator may answer: an approver's and the operator's all questions of
- * the agent, a delegator's those of its own delegations.
+ * Creates and revokes rules. A rule answers what its creator may answer: all questions of the agent, if an approver or the
+ * operator created it, and otherwise those of the creator's own delegations.
  */
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -85,7 +85,7 @@ export async function createRule(
   }
 }
 
-/** How long it may apply: no longer than its token, whose expiry is by the clock of this machine. */
+/** How long the rule applies: no longer than its creator's token, whose expiry is by the clock of this machine. */
 async function forMs(
   { tokens }: Pick<Broker, "tokens">,
   token: string,
@@ -99,7 +99,7 @@ async function forMs(
   return Math.min(wanted ?? Number.POSITIVE_INFINITY, Math.max(0, expiry - Date.now()));
 }
 
-/** A prefix that no path could be compared with would never fit. */
+/** Refuses a prefix that is no plain path: it could never fit. */
 function requirePaths({ arguments: constraints }: RuleRequest): void {
   const issues = constraints.flatMap(({ path_prefix }, at) =>
     path_prefix === undefined || toPath(path_prefix)

@@ -1,7 +1,7 @@
 /**
  * Chooses the rules that answer a question. A denial wins over every approval; a question with several requests is answered
- * only if each is covered, all by rules of one principal. Limit: it compares what it read; whether that still holds is decided
- * by the script, in the step that answers (lifecycle/lua/lazy/rules.lua).
+ * only if each is covered, all by rules of one principal. Limit: it compares the rules as they were read; the script checks in
+ * the step that answers whether they still hold (lifecycle/lua/lazy/rules.lua).
  */
 import { answerIssues } from "../../schema/answer-rules.ts";
 import type { Decision } from "../../schema/decision.ts";
@@ -19,8 +19,8 @@ export interface Ruled {
 }
 
 /**
- * `none`: no rule applies to all of it. `person`: a denial may apply, so nothing approves it. `ruled`: the answers, all by
- * rules of one principal.
+ * `none`: no rules cover the whole question. `person`: a denial may apply, so only a person may approve it. `ruled`: the
+ * answers, all by rules of one principal.
  */
 export type Choice =
   | { readonly kind: "none" | "person" }
@@ -62,7 +62,7 @@ function fittingRules(
   const denying = found("deny");
   if (denying.length > 0) return isOffered("deny") ? denying : "person";
   const isDoubtful = fits.some(({ rule, fit }) => fit === "unclear" && rule.doc.decision === "deny");
-  // Rules that were not compared to the end may deny it.
+  // A denial may apply whose comparison was unclear or was cut short.
   if (isDoubtful || steps.left < 0) return "person";
   return isOffered("approve") ? found("approve") : [];
 }

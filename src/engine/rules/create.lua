@@ -14,7 +14,8 @@ if ARGV[10] ~= '' then
 end
 if ends and ends <= now then return -1 end
 
--- What is dropped to make room: those that ended long ago, and beyond the limit the ones that ended first; nil: there is none.
+-- The rules to drop, to make room: those that ended long ago and, above the limit, those that ended first. Nil: even then
+-- there is no room.
 local function dropped(ids, most)
   local ended, some = {}, {}
   for _, one in ipairs(ids) do

@@ -1,7 +1,7 @@
 /**
  * Decides whether a rule fits a proposed action. Each comparison spends steps of one budget for the whole question, because
- * rules, schemas and arguments come from strangers. An argument that is unclear fits no approval, and keeps a denial from
- * being passed over: then a person decides.
+ * rules, schemas and arguments come from strangers. If it is unclear whether an argument fits, no rule approves, and if a denial
+ * may fit, a person decides.
  */
 import { matchesAction } from "../../schema/action-pattern.ts";
 import type { Action } from "../../schema/delegation.ts";
@@ -17,7 +17,7 @@ export interface Steps {
   left: number;
 }
 
-/** As the checks of schemas count. */
+/** As the checks of JSON Schemas count. */
 const CHARACTERS_A_STEP = 16;
 const NOWHERE = Symbol("no such argument");
 
@@ -72,7 +72,7 @@ function isCovered(value: unknown, places: readonly (readonly string[])[], steps
   if (places.some((place) => place.length === 0)) return "yes";
   if (typeof value !== "object" || value === null) return "no";
   const names = Object.keys(value);
-  // To list them takes time, too.
+  // Listing the names takes time, too.
   steps.left -= names.length;
   for (const name of names) {
     steps.left -= places.length;

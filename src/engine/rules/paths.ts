@@ -1,6 +1,6 @@
 /**
- * Compares paths segment by segment. A path whose meaning depends on who reads it is never compared: one with `..` or an
- * empty segment, with an encoded or look-alike character, or with one that a shell expands.
+ * Compares paths segment by segment. A path with more than one reading is never compared: one with `..` or an empty segment,
+ * with an encoded or look-alike character, or with one that a shell expands.
  */
 
 /** Whether a value fits. `unclear`: it might mean one that does; a denial then leaves the decision to a person. */
@@ -14,7 +14,7 @@ interface Path {
   readonly segments: readonly string[];
 }
 
-/** A longer one is not looked at, because it costs time. */
+/** A longer path is not compared, because that takes time. */
 export const MAX_PATH = 4_096;
 
 /** Null: it has more than one reading. One slash at the end does not matter. */
@@ -43,6 +43,6 @@ export function fitOfPath(prefix: string, value: unknown): Fit {
   if (!under || !path || under.isAbsolute !== path.isAbsolute) return "unclear";
   if (isBelow(path.segments, under.segments)) return "yes";
   const [a, b] = [folded(under.segments), folded(path.segments)];
-  // Where case does not matter it is the same; and a folder contains what is below it.
+  // On a file system that ignores case it may be the same path; and an action on a folder reaches what is below it.
   return isBelow(b, a) || isBelow(a, b) ? "unclear" : "no";
 }

@@ -13,7 +13,7 @@ type Needs = Pick<Broker, "agents" | "rules" | "tokens">;
 export const noRule = (id: string): ErrandError =>
   new ErrandError("not_found", `There is no rule '${id}'.`, { recovery: "List your rules to find its id." });
 
-/** For a stranger it does not exist. `what`: what only its creator and the operator may do. */
+/** Throws `not_found` also for a principal that may not see the rule. `what`: what only its creator and the operator may do. */
 export async function findRule(
   broker: Needs,
   principal: Principal,
@@ -37,7 +37,7 @@ async function describe({ tokens }: Needs, { rule, now }: RuleAt): Promise<Rule>
   const { id, doc, max_uses, uses, expires_at, created_at, revoked_at } = rule;
   const { agent, action, decision, only_these_arguments, by, note, token } = doc;
   const stored = stateOf(rule, now);
-  // A revocation of its token that was cut short, or an operator's token that was replaced.
+  // The token's revocation was cut short, or another operator's token is configured.
   const isRevoked = stored === "active" && !(await tokens.isHolder(token));
   return {
     ...{ id, by, agent, action, arguments: doc.arguments, only_these_arguments, decision },

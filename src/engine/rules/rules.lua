@@ -4,8 +4,8 @@
 --   <id>:at       when it was created, ms; <id>:until and <id>:max: when it ends, and after how many uses, if it does
 --   <id>:uses     how often it was used; <id>:last: lines of its newest uses
 --   <id>:revoked  when it was revoked, ms
--- and `version`, a number that grows when a rule is created, revoked or dropped, and begins with the time. Who answers by a rule names the version that
--- it read, so a rule that it did not know of, or that is revoked by now, makes it read again.
+-- and `version`, a number that begins with the time and grows when a rule is created, revoked or dropped. A gateway that
+-- answers by a rule names the version that it read, so a new or revoked rule makes it read again.
 
 -- When the rule ended, ms; nil while it is active.
 local function ended_at(hash, id, now)

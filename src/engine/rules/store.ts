@@ -1,6 +1,6 @@
 /**
- * Stores rules, in the shards of their agents, so that the script that answers checks them in the same step. Limit: what a
- * rule says never changes; it is revoked, and another one created.
+ * Stores rules, in the shards of their agents, so that the script that answers checks them in the same step. Limit: a rule
+ * never changes; to change one, revoke it and create another.
  */
 import * as z from "zod";
 import type { Clock } from "../../lifecycle/command.ts";
@@ -29,7 +29,7 @@ ${readLua("./rules.lua", import.meta.url)}`;
 const createScript = new Script(`#!lua
 ${RULES_LUA}
 ${readLua("./create.lua", import.meta.url)}`);
-/** KEYS: hash · ARGV: clock offset, id · Returns 1 when it is revoked, now or before; 0: there is none. */
+/** KEYS: hash · ARGV: clock offset, id · Returns 1 when this revoked it, 2 when it was revoked before, 0 when there is none. */
 const revokeScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return 0 end
@@ -57,7 +57,7 @@ export interface RulesAt {
   readonly now: number;
   readonly rules: readonly StoredRule[];
   readonly seen: readonly [all: string, own: string];
-  /** Whether there are or were any. */
+  /** False: there never were rules, or all were dropped. */
   readonly any: boolean;
 }
 
@@ -115,7 +115,7 @@ export class RuleStore {
     return found ?? null;
   }
 
-  /** Resolves once no gateway answers by it any more; false: there is none. */
+  /** Resolves once no gateway answers by the rule. `before`: it was revoked already, or there is none. */
   async revoke({ id, scope, doc }: Pick<StoredRule, "id" | "scope" | "doc">): Promise<"revoked" | "before"> {
     const shard = this.#shards.ofAgent(doc.agent);
     const done = await revokeScript.run(

@@ -9,7 +9,7 @@ const docSchema = ruleSchema
   .pick({ agent: true, action: true, arguments: true, only_these_arguments: true, decision: true, by: true })
   .extend({
     note: z.string().optional(),
-    /** What stands for the token that it was created with (`Tokens.holderOf`). */
+    /** Identifies the token that it was created with (`Tokens.holderOf`). */
     token: z.string(),
     /** Hash of the body that created it. */
     body: z.string(),

@@ -1,6 +1,6 @@
 /**
- * Who is told of a question where the agent's `votes` say who approves it: those whose approval counts, and who have not
- * given it. Limit: plain questions, texts and credentials need one answer, so everybody who may answer is told of them.
+ * Who is notified of a question where the agent has `votes`: those whose approval counts, and who have not given it. Limit:
+ * plain questions and credentials need one answer, so everybody who may answer is notified of them.
  */
 import * as z from "zod";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
@@ -18,13 +18,13 @@ export interface VotedOn {
   readonly raised_at: number;
 }
 
-/** The agent's `votes`, which a gateway may have cached as they were; null: the first answer counts. */
+/** The agent's `votes` as Redis has them now; null: the first answer counts. */
 export async function votesNow(broker: Pick<Broker, "agents">, agent: string): Promise<Votes | null> {
-  // Most agents have none, and are not read again.
+  // Most agents have none: for these the cache is enough.
   return (await votesOf(broker, agent)) && votesOf(broker, agent, true);
 }
 
-/** The open question with the agent's `votes`; null: everybody who may answer is told of it. */
+/** The open question with the agent's `votes`; null: it needs one answer, so everybody who may answer is notified. */
 export async function votedOn(
   broker: Pick<Broker, "agents">,
   record: StoredDelegation,
@@ -45,7 +45,7 @@ export function countsAt(
   return after === 0 || (after !== null && raised_at + after <= at);
 }
 
-/** Whether this person is among those who approved what the open question's votes are for. */
+/** Whether one of the open question's votes is this person's. */
 export function hasApproved(record: StoredDelegation, principal: Principal): boolean {
   const given = z.array(voteSchema).parse(parseJson(record.get("votes") ?? "[]"));
   return given.some(({ by }) => personOf(toPrincipal(by)) === personOf(principal));

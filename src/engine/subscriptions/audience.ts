@@ -1,33 +1,33 @@
 /**
- * Who is told of what. Limit: it decides by what a principal may see and answer in general; whether its token is still valid
- * is checked when a notification is sent.
+ * Who is notified of what. Limit: it decides by what a principal may see and answer in general; whether its token is still
+ * valid is checked when a notification is sent.
  */
 import { compareIds, type Entry } from "../../events/entry.ts";
 import type { NoticeKind } from "../../schema/notice.ts";
 import { matchesPattern, type Principal, seesAll, toPrincipal } from "../access/access.ts";
-import type { Told } from "./store.ts";
+import type { LaneNotice } from "./store.ts";
 import { isUrgent, laneOf, type Notice, type StoredSubscription } from "./stored-subscription.ts";
 
-/** What a notification is about, and whose it is. */
+/** What a notification is about, and whom it concerns. */
 export interface Happening extends Notice {
   /** Who delegated it; empty for `no_worker`. */
   readonly delegator: string;
-  /** The event that tells of it; absent: it comes from the time that passes. */
+  /** The event that reports it; absent: it is due because time has passed. */
   readonly event?: Pick<Entry, "id" | "shard">;
-  /** Of those whom it concerns, whom it is told to; absent: all of them. */
+  /** Which of those whom it concerns are notified; absent: all of them. */
   readonly only?: (principal: Principal) => boolean;
 }
 
-/** Subscriptions by what they may be told of. */
+/** Subscriptions by what they may be about. */
 export class Audience {
   readonly version: string;
-  /** When it was known to be current, by Redis' clock, ms. */
+  /** When it was last known to be current, by Redis' clock, ms. */
   now: number;
-  /** By owner: those that are told only of what their owner delegated. */
+  /** By owner: those that are only about what their owner delegated. */
   readonly #own = new Map<string, Member[]>();
-  /** Those that may be told of anything. */
+  /** Those that may be about anything. */
   readonly #wide: Member[] = [];
-  /** By agent: those of the agent itself. */
+  /** By agent: the agent's own subscriptions. */
   readonly #agents = new Map<string, Member[]>();
   readonly #kinds = new Set<NoticeKind>();
 
@@ -63,7 +63,7 @@ export class Audience {
   }
 
   /** A notification for each channel that is not paused. */
-  told(happening: Happening): Told[] {
+  noticesOf(happening: Happening): LaneNotice[] {
     const { delegator, event: _, only = () => true, ...notice } = happening;
     const members = [
       ...this.#wide,
@@ -73,7 +73,7 @@ export class Audience {
     ];
     return members
       .filter((member) => concerns(member, happening) && only(member.principal))
-      .flatMap(({ subscription }) => tell(subscription, notice));
+      .flatMap(({ subscription }) => toLanes(subscription, notice));
   }
 }
 
@@ -86,7 +86,7 @@ function add(map: Map<string, Member[]>, key: string, member: Member): void {
   map.set(key, [...(map.get(key) ?? []), member]);
 }
 
-function tell({ id, settings, channels }: StoredSubscription, notice: Notice): Told[] {
+function toLanes({ id, settings, channels }: StoredSubscription, notice: Notice): LaneNotice[] {
   return settings.deliver.flatMap(({ after_seconds }, n) => {
     if (channels[n]?.paused === true) return [];
     const pause = notice.kind === "no_worker" ? { pause: settings.every_seconds * 1000 } : {};

@@ -1,7 +1,7 @@
 -- KEYS: the subscription, the version, busy lanes
 -- ARGV: id, its settings as they were read, now, three lists, each after its length: lanes to remove, lanes to keep, fields to
 -- remove; then fields and values
--- Returns 1 when it was changed, 0 when somebody else changed or deleted it before. Lanes that stay and are not empty are due.
+-- Returns 1 when it was changed, 0 when somebody else changed or deleted it since. Kept lanes that are not empty are due now.
 if redis.call('HGET', KEYS[1], 'settings') ~= ARGV[2] then return 0 end
 local at = 4
 local function each(call)

@@ -28,7 +28,7 @@ export async function createSubscription(
   const id = `sub_${randomId(ID_LENGTH)}`;
   const { store } = broker.subscriptions;
   const now = await store.now();
-  // First: what happens from here on is told.
+  // Read first: the owner is notified of every event from here on.
   const positions = await newestOf(broker);
   const made = await store.create(
     id,
@@ -99,7 +99,7 @@ function requireUsable(broker: Changes, principal: Principal, settings: Settings
     throw new ErrandError("invalid_request", `${first.path}: ${first.reason}`, { details: { issues } });
 }
 
-/** Waiting notifications go to the channel in the same place, and a paused channel that is given again goes on. */
+/** Waiting notifications go to the channel in the same place. New channels are tried at once, also in place of a paused one. */
 export async function patchSubscription(
   broker: Changes,
   principal: Principal,
@@ -107,7 +107,7 @@ export async function patchSubscription(
   { name, ...patch }: SubscriptionPatch,
 ): Promise<void> {
   await change(broker, principal, id, "subscription.update", (before) => {
-    // Their links would come to the operator, and answer in the owner's name.
+    // A changed channel could bring the operator links that answer in the owner's name.
     if (before.owner !== principal.text)
       throw new ErrandError("forbidden", `Only ${before.owner} may change the subscription.`, {
         recovery: "Delete it, or create one of your own.",
@@ -142,7 +142,7 @@ interface Changed {
   readonly settings: Settings;
   readonly resumes: boolean;
   readonly token?: string;
-  /** Whether the channels are others. */
+  /** Whether the channels change, so that links sent before answer nothing any more. */
   readonly replaces?: boolean;
 }
 

@@ -1,8 +1,8 @@
-/** A notification as the channels get it. */
+/** A notification as a channel sends it. */
 import type { Decision } from "../../schema/decision.ts";
 import type { Notification } from "../../schema/subscription.ts";
 
-/** A notification, and what its buttons send; no secret of a link is stored before it is sent. */
+/** A notification, and what its buttons send. It is composed for each try, so no lane or job holds the secret of a link. */
 export interface Composed {
   readonly notification: Notification;
   /** Decisions that a press sends at once, and the secrets for them. */

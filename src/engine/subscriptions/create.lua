@@ -1,6 +1,6 @@
 -- KEYS: the subscription, all of them, those of its owner, the version, the positions
 -- ARGV: id, created at, the limit, how many shards follow, then for each its number and its newest event, then fields and
--- values. Where nobody reads events yet, the reader begins after these events, which were read before.
+-- values. Where nobody reads events yet, the reader begins after these newest events.
 -- Returns 1 when it was created, 0 when the owner has too many.
 if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[3]) then return 0 end
 local at = 5

@@ -1,5 +1,5 @@
--- KEYS: the subscription, all of them, those of its owner, the version, busy lanes, the positions, questions about to
--- expire · ARGV: id, lanes
+-- KEYS: the subscription, all of them, those of its owner, the version, busy lanes, the positions, what time makes due
+-- ARGV: id, lanes
 -- Returns 1 when it was there.
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
@@ -8,6 +8,6 @@ for n = 2, #ARGV do
   redis.call('DEL', KEYS[1] .. ':' .. ARGV[n])
   redis.call('ZREM', KEYS[5], ARGV[1] .. ' ' .. ARGV[n])
 end
--- A later subscription is told only of what happens after it.
+-- The last one is gone. A later one is notified only of what happens after it.
 if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('DEL', KEYS[6], KEYS[7]) end
 return redis.call('DEL', KEYS[1])

@@ -1,7 +1,7 @@
 /**
  * Sends what waits in a lane, in order, until nothing is due. At least once: a notification leaves its lane after its
- * receiver accepted it, and a repeat carries the same id. Limit: a job of the outbound queue wakes it; when the lane is due
- * is in Redis, so a lost job is made again (notifier.ts). A channel that fails for a day, or is gone, is paused.
+ * receiver accepted it, and a repeat carries the same id. Limit: a job of the outbound queue starts it; Redis has the time at
+ * which the lane is due, so a lost job is replaced (notifier.ts). A channel that fails for a day, or is gone, is paused.
  */
 import { LIMITS } from "../../schema/limits.ts";
 import type { ChannelKind } from "../../schema/notice.ts";
@@ -54,7 +54,7 @@ const MOST = LIMITS.notices_waiting.value;
 const AT_ONCE = 50;
 /** How often a receiver refuses a notification before it is dropped. */
 const MOST_REFUSALS = 3;
-/** While too many calls run. */
+/** The wait while too many calls run. */
 const SLOT_MS = 500;
 
 export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: AbortSignal): Promise<null> {
@@ -76,7 +76,7 @@ export async function deliverNotices(broker: Needs, taken: LaneClaim, stopping: 
   return null;
 }
 
-/** Returns whether more may be due. */
+/** Sends what is first. Returns whether more may be due. */
 async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<boolean> {
   const { subscription, notices, now } = found;
   const { settings, channels, owner, token } = subscription;
@@ -91,10 +91,10 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
     await settle({ done: 0, due: now + ms, state });
     return false;
   };
-  /** It stays claimed for the rest. */
+  /** The lane stays claimed for the rest. */
   const goOn = async (done: number, next: ChannelState, drops = 0) =>
     (await settle({ done, due: held.claim, state: next, drops })) > 0;
-  // Removed while something was told.
+  // The channel was removed meanwhile.
   if (!channel) return goOn(notices.length, state);
   if (state.paused) {
     await settle({ done: 0, due: null, state });
@@ -139,7 +139,7 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
     refusals,
     ...(delivered_at !== undefined && { delivered_at }),
   };
-  // The receiver takes others; this one it never will.
+  // The receiver accepts other notifications, but never this one.
   if (refusals >= MOST_REFUSALS) return goOn(next.count, { ...failed, refusals: 0 }, next.count);
   const paused = sent.gone || now - since > FOR_A_DAY_MS;
   broker.metrics.notifications.inc({ channel: channel.kind, outcome: paused ? "given_up" : "failed" });
@@ -157,13 +157,13 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
   return false;
 }
 
-/** Those at the beginning that happened up to then: of several shards, a later one may be earlier. */
+/** The first ones, up to one that happened later than `until`: events of several shards are not in order of time. */
 function firstDue(notices: readonly StoredNotice[], until: number): readonly StoredNotice[] {
   const end = notices.findIndex(({ at }) => at > until);
   return end < 0 ? notices : notices.slice(0, end);
 }
 
-/** What is sent next, and for how many; null: these no longer matter. */
+/** What is sent next, and for how many notifications; null: these no longer matter. */
 async function nextOf(
   broker: Needs,
   subscription: StoredSubscription,
@@ -186,7 +186,7 @@ async function nextOf(
   return { message: first ? await toNotification(broker, subscription, channel, first) : null, count: 1 };
 }
 
-/** Of the reminders of one question, the last says all. */
+/** Of the reminders of one question, only the last is sent. */
 function withoutOldReminders(due: readonly StoredNotice[]): readonly StoredNotice[] {
   const last = new Map(due.flatMap((one) => (one.reminder === undefined ? [] : [[one.question, one]])));
   return due.filter((one) => one.reminder === undefined || last.get(one.question) === one);
@@ -206,7 +206,7 @@ async function mattering(
   return left;
 }
 
-/** So that a question that expires says who knew of it. */
+/** Notes who was notified, so that the notification of an expired question can say so. */
 async function note(
   broker: Needs,
   { kind, delegation, question, reminder }: StoredNotice,
@@ -217,7 +217,7 @@ async function note(
   if (kind !== "question" && kind !== "question_expiring") return;
   if (delegation === undefined || question === undefined) return;
   const told = { person, channel, at: toInstant(now) };
-  // It was delivered, and must not be sent again for want of this note.
+  // It was delivered: a note that fails must not send it again.
   await noteTold(broker.redis, { delegation, question }, told, {
     forMs: broker.retentionMs + FOR_A_DAY_MS,
     isReminder: reminder !== undefined,

@@ -1,7 +1,8 @@
 /**
- * What no event tells, because only time passes: a question about to expire, one that is escalated, and reminders. Each is
- * told once, also by several gateways: its name leaves the list in the step that adds the notifications. Limit: the agent's
- * `votes` decide as they are then, but whether there is an escalation or a reminder at all as they were when it was asked.
+ * Notifications that no event causes, only the time that passes: a question is about to expire, is escalated, or a reminder
+ * of it is due. Each is added once, also by several gateways: its name leaves the list in the step that adds the
+ * notifications. Limit: the `votes` at the time of the question decide whether it has an escalation and reminders; the
+ * present `votes` decide the rest.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isUnavailable } from "../../redis/errors.ts";
@@ -14,16 +15,16 @@ import type { Audience, Happening } from "./audience.ts";
 import type { SubscriptionStore, Timely } from "./store.ts";
 import { type Due, parseTimely } from "./timely.ts";
 
-export async function tellExpiring(
+export async function notifyOfTime(
   broker: Pick<Broker, "agents" | "redis" | "shards">,
   store: SubscriptionStore,
   audience: Audience,
   now: number,
 ): Promise<void> {
-  for (const name of await store.expiring(now)) {
+  for (const name of await store.dueOfTime(now)) {
     const { delegation, question, due } = parseTimely(name);
     const record = await readRecord(broker.redis, broker.shards, delegation).catch((error: unknown) => {
-      // Its shard is away: later.
+      // Its shard is away: try again later.
       if (isUnavailable(error)) throw error;
       return null;
     });
@@ -32,14 +33,14 @@ export async function tellExpiring(
     const { happening, next } = isOpen
       ? stepOf(name, due, { record, voted: await votedOn(broker, record, open), now })
       : NOTHING;
-    const told =
+    const notices =
       happening && record
-        ? audience.told({
+        ? audience.noticesOf({
             ...{ ...happening, agent: record.get("target"), at: now },
             ...{ delegation, question, delegator: record.get("delegator") },
           })
         : [];
-    await store.tell(told, now, { name, next });
+    await store.addOfTime(notices, now, { name, next });
   }
 }
 
@@ -61,7 +62,7 @@ function stepOf(name: string, due: Due, { record, voted, now }: Open): Step {
     only: (principal: Principal) => countsAt(voted, principal, now) && !hasApproved(record, principal),
   };
   if (due.what === "expiring") return { happening: { kind: "question_expiring", ...only } };
-  // Nobody votes on it any more.
+  // The agent has no `votes` any more.
   if (!voted || !only) return NOTHING;
   const { votes, delegator, raised_at } = voted;
   const ends = record.get("interrupt_expires_at") ?? 0;
@@ -77,7 +78,7 @@ function stepOf(name: string, due: Due, { record, voted, now }: Open): Step {
   if (votes.escalate_seconds === null) return NOTHING;
   const from = raised_at + votes.escalate_seconds * 1000;
   if (from > now) return { happening: null, ...at(name, from) };
-  // Those whose approval counts from the beginning know of it.
+  // Those whose approval counts from the beginning were notified when it was asked.
   const isNew = (principal: Principal) => (countsAfter(votes, principal, delegator) ?? 0) > 0;
   return {
     happening: {

@@ -16,7 +16,7 @@ const failureSchema = z.object({
   error: z.object({ code: z.string() }),
   /** The question that expired. */
   interrupt_id: z.string().optional(),
-  /** If it needed the approvals of several people. */
+  /** How many approvals it needed. */
   needed: z.number().optional(),
   votes: z.array(z.unknown()).default([]),
 });
@@ -30,7 +30,7 @@ export const answers = (entry: Entry, before: Entry): boolean =>
 
 interface Found {
   readonly happenings: readonly Happening[];
-  /** The question that was asked, and when it expires, ms. `auto`: it was to be answered at once, so nobody needs to. */
+  /** The question that was asked, and when it expires, ms. `auto`: the broker answers it in the same step, so nobody need. */
   readonly question?: {
     readonly id: string;
     readonly expires_at: number;

@@ -1,3 +1,3 @@
-/** The lines that say something. */
+/** Joins the lines that are not empty. */
 export const linesOf = (lines: readonly string[], between = "\n"): string =>
   lines.filter((line) => line !== "").join(between);

@@ -1,6 +1,7 @@
 /**
- * Tells of work that waits for an agent nobody polls for. Limit: an agent is looked at again when the shortest pause of those
- * who were told has passed, or after ten seconds if it has workers; until then, work that waits for it costs no command.
+ * Notifies of work that waits for an agent for which nobody polls. Limit: an agent is looked at again once the first of the
+ * notified subscriptions may be notified again (`every_seconds`), or after ten seconds if it has workers or is paused. Until
+ * then, work that waits for it costs no command.
  */
 import type { Broker } from "../broker.ts";
 import { queueDepths } from "../upkeep/queue-depths.ts";
@@ -9,34 +10,34 @@ import type { SubscriptionStore } from "./store.ts";
 
 type Watches = Pick<Broker, "agents" | "bulk" | "clock" | "presence" | "shards">;
 
-/** Nobody needs to be told of it now: it has workers, or is paused. */
+/** When an agent that has workers, or is paused, is looked at again. */
 const LOOK_AGAIN_MS = 10_000;
-/** For more agents than this, those of all are read, a hundred in one command. */
+/** For more agents than this, the queues of all agents are read, a hundred in one command. */
 const READ_BY_NAME = 20;
 
 export class NoWorkers {
-  /** By agent with work that waits: before this it is not looked at again, ms. */
+  /** By agent with work that waits: when it is looked at again, ms. */
   readonly #nextAt = new Map<string, number>();
   #audience: Audience | null = null;
 
-  async tell(broker: Watches, store: SubscriptionStore, audience: Audience, now: number): Promise<void> {
-    // Others may want to know by now.
+  async look(broker: Watches, store: SubscriptionStore, audience: Audience, now: number): Promise<void> {
+    // The new audience may have others to notify.
     if (audience !== this.#audience) this.#nextAt.clear();
     this.#audience = audience;
     if (!audience.wants("no_worker")) return;
     const isDue = (agent: string) => (this.#nextAt.get(agent) ?? 0) <= now;
     const names = audience.agentsToWatch();
     const waiting = await waitingOf(broker, names?.filter(isDue) ?? null);
-    // What no longer waits is looked at as soon as it waits again.
+    // An agent whose work no longer waits is looked at as soon as work waits again.
     const isWaiting = new Set(waiting.map(({ agent }) => agent));
     for (const agent of this.#nextAt.keys())
       if (isDue(agent) || (names === null && !isWaiting.has(agent))) this.#nextAt.delete(agent);
     for (const { agent } of waiting) {
       if (!isDue(agent)) continue;
-      const told = audience.told({ kind: "no_worker", agent, at: now, delegator: "" });
-      if (told.length === 0) continue;
+      const notices = audience.noticesOf({ kind: "no_worker", agent, at: now, delegator: "" });
+      if (notices.length === 0) continue;
       const lacks = await lacksWorkers(broker, agent);
-      const next = lacks ? (await store.tell(told, now)).next : now + LOOK_AGAIN_MS;
+      const next = lacks ? (await store.addOfTime(notices, now)).next : now + LOOK_AGAIN_MS;
       this.#nextAt.set(agent, next);
     }
   }

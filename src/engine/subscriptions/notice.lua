@@ -1,8 +1,8 @@
--- The notifications of the events of one shard up to a position, each once: of several gateways that read the same events,
--- the first moves the position, and the others find it moved.
--- KEYS: the positions, busy lanes, questions about to expire
+-- Adds the notifications of the events of one shard up to a position, each once: of several gateways that read the same
+-- events, the first moves the position, and the others find it moved.
+-- KEYS: the positions, busy lanes, what time makes due (timely.ts)
 -- ARGV: the shard, the position that was read ('' for none), the new position, the prefix of
--- subscriptions, the most of a lane, how many questions follow, then for each its name and when to tell, then for each
+-- subscriptions, the most of a lane, how many timely entries follow, then for each its name and when it is due, then for each
 -- notification the subscription, its lane, when it is due, and its JSON
 -- Returns 1, or 0 when the position is another by now.
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end

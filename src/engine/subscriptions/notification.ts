@@ -34,15 +34,15 @@ interface Linked {
 }
 
 const NO_LINK = "The broker has no URL that a phone or another machine reaches (ERRAND_PUBLIC_URL).";
-/** In bytes of JSON: a browser's push service takes 4096 bytes of everything, encrypted. */
+/** In bytes of JSON: a browser's push service takes at most 4096 bytes, with all other members and encrypted. */
 const MAX_TEXT = 1_500;
 
-/** A place in the console; null with the reason where nobody could open it. */
+/** A link to a place in the console; null, with the reason, if nobody could open it. */
 function linkTo({ linkBase }: Pick<Needs, "linkBase">, fragment: string): Linked {
   return linkBase === null ? { link: null, no_link: NO_LINK } : { link: `${linkBase}/${fragment}` };
 }
 
-/** The same for the same thing, whoever sends it and however often. */
+/** Derived from what it is about, so that each try, at any gateway, has the same id. */
 function idOf({ id }: StoredSubscription, notices: readonly StoredNotice[]): string {
   const of = notices.map(({ kind, agent, delegation, question, at, reason, reminder = 0 }) => [
     ...[kind, agent, delegation, question, at],
@@ -83,7 +83,7 @@ export async function toNotification(
   const record = await matteringRecord(broker, subscription, notice);
   if (!record) return null;
   const asks = isAsking(kind);
-  // Not from the cache: the operator may just have closed a way out of the broker.
+  // Not from the cache: the operator may just have forbidden a channel.
   const notify = (await broker.agents.read(agent))?.spec.notify;
   const shows = notify?.contents.includes(channel.kind) === true;
   const code = codeOf(record);
@@ -108,7 +108,7 @@ export async function toNotification(
   return withAnswerLink(broker, subscription, channel, record, { notification, oneTap: notify.one_tap });
 }
 
-/** Who knew of the question that expired, and how many approved. */
+/** Who was notified of the question that expired, and how many approved it. */
 async function expiredText(
   { redis }: Needs,
   { delegation = "", question = "", needed, given = 0 }: StoredNotice,
@@ -172,7 +172,7 @@ async function withAnswerLink(
 
 const isAsking = (kind: NoticeKind): boolean => kind === "question" || kind === "question_expiring";
 
-/** Whether a person needs to know of it: the question is open, the work waits, or the delegation is still there. */
+/** Whether it is still worth sending: the question is open, the work waits, or the delegation still exists. */
 export async function stillMatters(
   broker: Needs,
   subscription: StoredSubscription,
@@ -182,7 +182,7 @@ export async function stillMatters(
   return (await matteringRecord(broker, subscription, notice)) !== null;
 }
 
-/** Null also for what its owner may not see, such as an agent that was created again. */
+/** The delegation of a notification that still matters. Null also if the owner may not see it, such as one of an earlier agent of the same name. */
 async function matteringRecord(
   broker: Needs,
   { owner }: StoredSubscription,
@@ -191,11 +191,11 @@ async function matteringRecord(
   const principal = toPrincipal(owner);
   const record = await readRecord(broker.redis, broker.shards, delegation);
   if (!record || !(await canSee(broker, principal, record))) return null;
-  return isAsking(kind) && !(await mayAsk(broker, principal, record, question, at)) ? null : record;
+  return isAsking(kind) && !(await stillAsks(broker, principal, record, question, at)) ? null : record;
 }
 
-/** Whether the question is open, and still asks this person, by the agent's `votes` as they are now. */
-async function mayAsk(
+/** Whether the question is open and, by the agent's present `votes`, still needs this person. */
+async function stillAsks(
   broker: Needs,
   principal: Principal,
   record: StoredDelegation,
@@ -286,7 +286,7 @@ export function toDigest(
   });
 }
 
-/** To see whether a channel works. */
+/** The notification of a test. */
 export const testOf = (
   broker: Pick<Needs, "linkBase">,
   { id }: StoredSubscription,

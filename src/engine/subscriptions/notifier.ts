@@ -1,7 +1,7 @@
 /**
- * Looks after all subscriptions, at one gateway at a time: reads the events, looks at what time brings, and wakes lanes that
- * are due. Limit: begins once there is a subscription; a broker without one has neither the timer nor the reads. That one
- * gateway does it saves work and nothing else: each step is safe at several.
+ * Serves all subscriptions, at one gateway at a time, the leader: reads the events, adds the notifications that time makes
+ * due, and starts the delivery of lanes that are due. Limit: begins once there is a subscription; a broker without one has
+ * neither the timer nor the reads. One leader only saves work: each step is safe at several gateways at once.
  */
 import type { Entry } from "../../events/entry.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
@@ -10,7 +10,7 @@ import { Script } from "../../redis/script.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, SubscriptionService } from "../broker.ts";
 import { Audience } from "./audience.ts";
-import { tellExpiring } from "./expiring.ts";
+import { notifyOfTime } from "./expiring.ts";
 import { isOfInterest } from "./happenings.ts";
 import { NoWorkers } from "./no-workers.ts";
 import { putOff } from "./put-off.ts";
@@ -19,17 +19,17 @@ import { Slots } from "./slots.ts";
 import { CLAIMED_AT_ONCE, type LaneClaim, SubscriptionStore } from "./store.ts";
 
 const EVERY_MS = 1_000;
-/** Longer than one look takes; a gateway that dies is replaced after this. */
+/** Longer than one look takes. A leader that dies is replaced after this. */
 const LEAD_MS = 3_000;
-/** So that events that come together are read together. */
+/** How long events are collected before they are read. */
 const SOON_MS = 25;
-/** Events are also read after so many that concern nobody, so that the position does not fall behind the stream. */
+/** Events are also read after this many that concern nobody, so that the position does not fall behind the stream. */
 const MANY = 1_000;
-/** A lane whose job did not begin is woken again after this. */
+/** A lane whose job did not begin gets another one after this. */
 const WAKE_AGAIN_MS = 10_000;
 const WORKERS_EVERY_MS = 2_000;
 
-/** KEYS: the notifier · ARGV: this gateway, for how long, ms · Returns 1 when it is this gateway. */
+/** KEYS: the leader · ARGV: this gateway, for how long it leads, ms · Returns 1 when this gateway leads. */
 const leadScript = new Script(`#!lua flags=allow-oom
 local now = redis.call('GET', KEYS[1])
 if now and now ~= ARGV[1] then return 0 end
@@ -54,7 +54,7 @@ export class Notifier implements SubscriptionService {
   readonly #noWorkers = new NoWorkers();
   #workersAt = Number.NEGATIVE_INFINITY;
 
-  /** `everyMs`: 0 for a look only on `tick()`. */
+  /** `everyMs`: 0 to look only on `tick()`. */
   constructor({ redis, clock }: Pick<Broker, "redis" | "clock">, broker: () => Broker, everyMs = EVERY_MS) {
     this.store = new SubscriptionStore(redis, clock);
     this.#broker = broker;
@@ -79,7 +79,7 @@ export class Notifier implements SubscriptionService {
     await this.#running;
     if (!this.#leads) return;
     const { redis, gateway } = this.#broker();
-    // Another one goes on at once.
+    // So another gateway leads at once.
     await leadScript.run(redis, [keys.notifier], [gateway, 1]).catch(() => {});
   }
 
@@ -93,7 +93,7 @@ export class Notifier implements SubscriptionService {
     }
   }
 
-  /** Everything that is due now, in turn with other looks. Returns the number of lanes that were woken. */
+  /** Does everything that is due now, after any look that still runs. Returns the number of lanes whose delivery it started. */
   tick(): Promise<number> {
     const next = this.#running.then(() => this.#look());
     this.#running = next.catch(() => {});
@@ -154,7 +154,7 @@ export class Notifier implements SubscriptionService {
     try {
       return await this.#lookAsLeader(led);
     } catch (error) {
-      // Another gateway may be able to.
+      // Another gateway may succeed.
       this.#leads = false;
       await leadScript.run(redis, [keys.notifier], [gateway, 1]).catch(() => {});
       throw error;
@@ -166,22 +166,22 @@ export class Notifier implements SubscriptionService {
     const audience = await this.#current();
     if (audience.isEmpty) return 0;
     for (const shard of broker.shards.all.keys()) {
-      // A new leader reads all, because it does not know what the last one has read.
+      // A new leader reads all shards, because it does not know what the last one has read.
       if (led && !this.#unread.has(shard) && this.#everyMs !== 0) continue;
       this.#unread.delete(shard);
       const isDone = await this.#tried(() => readShard(broker, this.store, () => this.#current(), shard));
       if (isDone !== true) this.#unread.set(shard, MANY);
     }
     const now = await this.store.now();
-    await this.#tried(() => tellExpiring(broker, this.store, audience, now));
+    await this.#tried(() => notifyOfTime(broker, this.store, audience, now));
     if (now - this.#workersAt >= WORKERS_EVERY_MS || this.#everyMs === 0) {
       this.#workersAt = now;
-      await this.#tried(() => this.#noWorkers.tell(broker, this.store, audience, now));
+      await this.#tried(() => this.#noWorkers.look(broker, this.store, audience, now));
     }
     return this.#wake(now);
   }
 
-  /** A shard that is away, or what cannot be read, must not stop the rest. Undefined after an error. */
+  /** Undefined after an error: a shard that is away, or an entry that cannot be read, must not stop the rest. */
   async #tried<T>(step: () => Promise<T>): Promise<T | undefined> {
     try {
       return await step();
@@ -208,7 +208,7 @@ export class Notifier implements SubscriptionService {
     const broker = this.#broker();
     const wake = (lane: LaneClaim) =>
       broker.outbound.add({ kind: "notify", ...lane }).catch((error: unknown) => {
-        // Without memory there is no job. The channel says so.
+        // Without memory there is no job; `putOff` makes the channel say so.
         if (isOutOfMemory(error)) return putOff(broker, lane, error);
         throw error;
       });

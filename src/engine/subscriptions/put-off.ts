@@ -1,7 +1,7 @@
 /**
- * What happens to a lane when the broker itself fails to send, and not its receiver: memory is full, a shard is away, or an
- * error of ours. Nothing is dropped or paused for it; the channel says why, and the lane is due again within a minute.
- * Limit: where Redis does not answer at all, the lane is due once its claim is over.
+ * Puts off a lane when the broker fails to send, not the receiver to accept: memory is full, a shard is away, or the code has
+ * an error. Nothing is dropped or paused; the channel says why, and the lane is due again within a minute. Limit: if Redis
+ * does not answer at all, the lane is due once its claim is over.
  */
 import { isOutOfMemory, isUnavailable } from "../../redis/errors.ts";
 import { type Warns, warn } from "../after-move.ts";
@@ -12,7 +12,7 @@ import { channelOf } from "./stored-subscription.ts";
 type Needs = Warns & Pick<Broker, "callbackRetryMs" | "metrics" | "subscriptions">;
 
 const LONGEST_MS = 60_000;
-/** For how long it is taken meanwhile. */
+/** For how long the lane stays claimed meanwhile. */
 const CLAIM_MS = 5_000;
 
 export async function putOff(broker: Needs, held: LaneClaim, error: unknown): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Quiet hours, by the clock on the wall in a zone, also on the days on which it changes: an end that the clock skips is where it
- * goes on, and what the clock shows twice is quiet, or the end, both times. Limit: what waits stays quiet through an hour that comes
- * again, even if a part of it is not quiet.
+ * Quiet hours, by the local time of a zone, also when its clocks change. If the clocks skip the end, the quiet hours end at the
+ * skip; what they show twice is quiet both times. Limit: near such a change, a wait may also last through minutes between two
+ * quiet times.
  */
 import { offsetAt } from "../../util/calendar/zone.ts";
 import type { Settings } from "./stored-subscription.ts";
@@ -37,11 +37,11 @@ export function untilLoud(quiet: Settings["quiet"], now: number): number {
   const { day, minute } = clockAt(zone, now);
   const end = day + to * MINUTE_MS + (minute < to ? 0 : DAY_MS);
   const offset = offsetAt(zone, now);
-  // The clock may change until then; where it does, the end is in between.
+  // If the clocks change until then, the end is between these two.
   const ends = [end - offset, end - offsetAt(zone, end - offset)];
   const latest = Math.max(...ends);
   let at = Math.max(Math.min(...ends), Math.ceil(now / MINUTE_MS) * MINUTE_MS);
   while (at < latest && isQuiet(quiet, at)) at += MINUTE_MS;
-  // The clock may have skipped all that is not quiet on this day.
+  // The clocks may have skipped the whole time that is not quiet.
   return at - now + untilLoud(quiet, at);
 }

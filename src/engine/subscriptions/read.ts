@@ -1,4 +1,4 @@
-/** Reads subscriptions, without the secrets of their channels. For their owner and the operator. */
+/** Reads subscriptions for their owner and the operator, without the secrets of their channels. */
 import { ErrandError } from "../../schema/errors.ts";
 import { type Channel, SUBSCRIPTION_ID, type Subscription } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
@@ -14,7 +14,7 @@ export const noSubscription = (id: string): ErrandError =>
     recovery: "List your subscriptions to find its id.",
   });
 
-/** For a stranger it does not exist. */
+/** Throws `not_found` also for a principal that is neither its owner nor the operator. */
 export async function findSubscription(
   broker: Needs,
   principal: Principal,
@@ -54,7 +54,7 @@ async function describe({ subscriptions }: Needs, subscription: StoredSubscripti
   };
 }
 
-/** Where it goes, without what would let somebody else send there. */
+/** Where a channel sends to, without the secrets with which others could send there. */
 function placeOf(channel: Channel): string {
   if (channel.kind === "email") return channel.to;
   if (channel.kind === "webhook" || channel.kind === "ntfy") return channel.url;

@@ -1,7 +1,7 @@
 /**
  * Reads the events of a shard from where the last reader stopped, and puts notifications into lanes. Several gateways may
- * read at once: `store.notice` moves the position and adds the notifications in one step, so each is added once. The audience is
- * read after the events, so it has everybody who subscribed before one of them.
+ * read at once: `store.addOfEvents` moves the position and adds the notifications in one step, so each is added once. The
+ * audience is read after the events, so it has everybody who subscribed before one of them.
  * Limit: the shard's stream is short. If it was trimmed past the position, because the broker was away or there was no
  * subscription, what is missing is read from the feeds of the shard's agents, which are kept as long as delegations. Events of
  * agents that are deleted by then are lost.
@@ -17,27 +17,28 @@ import { isVotedOn } from "../questions/votes.ts";
 import { countsAt, type VotedOn, votesNow } from "./approvers.ts";
 import type { Audience } from "./audience.ts";
 import { answers, happeningsOf, isOfInterest } from "./happenings.ts";
-import type { SubscriptionStore, Timely, Told } from "./store.ts";
+import type { LaneNotice, SubscriptionStore, Timely } from "./store.ts";
 import { timelyOf } from "./timely.ts";
 
 type Needs = Pick<Broker, "agents" | "bulk" | "redis" | "shards">;
 
 /** About how many notifications one step adds. */
-const MOST_TOLD = 2_000;
-/** Of a stream without an event; `0-0` would ask for what is left of it, and not whether all of it is. */
+const MOST_NOTICES = 2_000;
+/** The position in a stream without events. With `0-0`, a read does not notice that the stream was trimmed. */
 const BEFORE_ALL = "0-1";
 const AGENTS_AT_ONCE = 100;
 
 interface Collected {
-  readonly told: readonly Told[];
+  readonly notices: readonly LaneNotice[];
+  /** What becomes due later, because of the questions. */
   readonly questions: readonly Timely[];
 }
 
-/** Who reads, what, and for whom. */
+/** One read of a shard's events. */
 interface Reading {
   readonly broker: Needs;
   readonly store: SubscriptionStore;
-  /** As it is now. */
+  /** The present audience. */
   readonly current: () => Promise<Audience>;
   readonly shard: number;
 }
@@ -53,7 +54,7 @@ export async function readShard(
   const stream = broker.shards.at(shard).events;
   for (let from = await store.position(shard); ; ) {
     // A shard that is new since the first subscription was created.
-    if (from === "") return store.notice(shard, from, await newestIn(broker, shard), [], []);
+    if (from === "") return store.addOfEvents(shard, from, await newestIn(broker, shard), [], []);
     const page = await readPage(broker.bulk, stream, from, "0-0");
     if (page.kind === "gap") {
       const to = await readFeeds(reading, from);
@@ -70,7 +71,7 @@ export async function readShard(
   }
 }
 
-/** In steps of a bounded size. Returns up to where; null: another gateway was faster. */
+/** Adds the notifications of these events, in steps of bounded size. Returns the new position; null: another gateway was faster. */
 async function write(
   reading: Reading,
   from: string,
@@ -80,33 +81,33 @@ async function write(
   const { store, current, shard } = reading;
   const audience = await current();
   let position = from;
-  let told: Told[] = [];
+  let notices: LaneNotice[] = [];
   let questions: Timely[] = [];
   const step = async (to: string): Promise<boolean> => {
-    const moved = to === position || (await store.notice(shard, position, to, told, questions));
+    const moved = to === position || (await store.addOfEvents(shard, position, to, notices, questions));
     position = to;
-    told = [];
+    notices = [];
     questions = [];
     return moved;
   };
   let last = from;
   for (const [n, entry] of entries.entries()) {
     const found = await collect(reading, audience, entry, entries[n + 1]);
-    told.push(...found.told);
+    notices.push(...found.notices);
     questions.push(...found.questions);
     last = entry.id;
-    if (told.length >= MOST_TOLD && !(await step(last))) return null;
+    if (notices.length >= MOST_NOTICES && !(await step(last))) return null;
   }
   return (await step(end)) ? end : null;
 }
 
-/** After a fail-over or a restore, Redis may not have the event that was read last: then the reader begins at its end. */
+/** After a fail-over or a restore, Redis may lack the event that was read last: then the reader goes on from the stream's end. */
 async function stepBack({ broker, store, shard }: Reading, from: string): Promise<boolean> {
   const { last } = await edges(broker.redis, broker.shards.at(shard).events);
-  return from === BEFORE_ALL || compareIds(from, last) <= 0 || store.notice(shard, from, last, [], []);
+  return from === BEFORE_ALL || compareIds(from, last) <= 0 || store.addOfEvents(shard, from, last, [], []);
 }
 
-/** Where a reader begins that is to read only what comes. */
+/** The position of a reader that reads only later events. */
 async function newestIn({ redis, shards }: Pick<Needs, "redis" | "shards">, shard: number): Promise<string> {
   const { last } = await edges(redis, shards.at(shard).events);
   return last === "0-0" ? BEFORE_ALL : last;
@@ -116,7 +117,7 @@ export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<strin
   Promise.all(broker.shards.all.map((_, shard) => newestIn(broker, shard)));
 
 const votedQuestionSchema = interruptSchema.pick({ id: true, kind: true, requests: true });
-const NOTHING: Collected = { told: [], questions: [] };
+const NOTHING: Collected = { notices: [], questions: [] };
 
 async function collect(
   reading: Reading,
@@ -127,23 +128,23 @@ async function collect(
   if (!isOfInterest(entry)) return NOTHING;
   const { happenings, question } = happeningsOf(entry);
   if (question?.auto && !(await isLeftOpen(reading, entry, next, question.id))) return NOTHING;
-  // The clock of the shard may be ahead; it must not delay anything.
+  // The clock of the shard may be ahead; that must not delay the notification.
   const at = Math.min(entry.at, audience.now);
   const { shard, id } = entry;
   const voted = question ? await votedOnOf(reading, entry, question.interrupt) : null;
   const only = voted && { only: (principal: Principal) => countsAt(voted, principal, entry.at) };
-  const told = happenings.flatMap((happening) =>
-    audience.told({ ...happening, ...only, at, event: { shard, id } }),
+  const notices = happenings.flatMap((happening) =>
+    audience.noticesOf({ ...happening, ...only, at, event: { shard, id } }),
   );
-  if (!question) return { told, questions: [] };
+  if (!question) return { notices, questions: [] };
   const name = `${entry.delegation_id} ${question.id}`;
   return {
-    told,
+    notices,
     questions: timelyOf(name, { asked_at: entry.at, ...question }, voted?.votes ?? null),
   };
 }
 
-/** Null: everybody who may answer the question is told of it. */
+/** Null: everybody who may answer the question is notified of it. */
 async function votedOnOf(
   { broker }: Reading,
   { target, delegator, at: raised_at }: Entry,

@@ -1,6 +1,6 @@
 /**
- * Tests a subscription. Limit: a principal has so many tests at once, and then one a minute, counted in Redis for all gateways,
- * because each sends to whatever address the subscription names.
+ * Tests a subscription. Limit: a principal has ten tests, and one more each minute, counted in Redis for all gateways, because
+ * a test sends to any address that the subscription names.
  */
 import { keys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";

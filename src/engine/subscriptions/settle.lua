@@ -1,4 +1,4 @@
--- What became of the first notifications of a lane.
+-- Stores what became of the first notifications of a lane.
 -- KEYS: the subscription, the lane, busy lanes
 -- ARGV: `<subscription> <lane>`, the first notification as it was read, how many are done, when the rest is due or '', the
 -- number of the channel, its state as JSON, 1 when the version grows, the version's key, the claim, how many were dropped, the

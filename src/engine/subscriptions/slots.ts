@@ -1,4 +1,4 @@
-/** Bounds how many notifications one gateway sends at once, so that slow receivers of some do not take the turns of callbacks and of others. */
+/** Bounds how many notifications one gateway sends at once, so that slow receivers do not hold up callbacks and other owners. */
 const MOST = 12;
 const MOST_OF_ONE = 4;
 

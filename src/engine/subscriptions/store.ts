@@ -1,6 +1,6 @@
 /**
  * Stores subscriptions and the notifications that wait for their channels, outside the shards: they concern agents of all
- * shards. Limit: whether a notification is made once is decided here, by scripts that compare what was read.
+ * shards. Its scripts compare what the gateway read with what is stored, so that each notification is added once.
  */
 import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -24,7 +24,7 @@ const lua = (name: string): string => readLua(`./${name}.lua`, import.meta.url);
 const createScript = new Script(`#!lua\n${lua("create")}`);
 const changeScript = new Script(`#!lua\n${lua("change")}`);
 const deleteScript = new Script(`#!lua flags=allow-oom\n${lua("delete")}`);
-/** Also at full memory: the position moves, so events are not read for ever; lanes are bounded. */
+/** Runs at full memory, too: otherwise the same events would be read for ever. Lanes are bounded. */
 const noticeScript = new Script(`#!lua flags=allow-oom\n${lua("append")}${lua("notice")}`);
 const tellScript = new Script(`#!lua flags=allow-oom\n${lua("append")}${lua("tell")}`);
 const claimScript = new Script(`#!lua flags=allow-oom\n${lua("claim")}`);
@@ -37,18 +37,18 @@ const AT_ONCE = 100;
 /** How many lanes one call takes. */
 export const CLAIMED_AT_ONCE = AT_ONCE;
 
-/** A notification for one channel. */
-export interface Told {
+/** A notification for one channel, to be added to its lane. */
+export interface LaneNotice {
   readonly subscription: string;
   readonly lane: string;
   /** When it may be sent, ms. */
   readonly due: number;
   readonly notice: Notice;
-  /** No other about this agent follows for so long, ms. */
+  /** For this long, no other about this agent follows, ms. */
   readonly pause?: number;
 }
 
-/** What is told when time passes, by name. */
+/** What becomes due because time passes; timely.ts has the names. */
 export interface Timely {
   readonly name: string;
   /** When it is due, ms. */
@@ -58,10 +58,11 @@ export interface Timely {
 /** A change of a subscription. */
 export interface SubscriptionChange {
   readonly fields: Readonly<Record<string, string | number>>;
-  /** Fields that it has no longer. */
+  /** Fields to remove. */
   readonly removes: readonly string[];
-  /** Lanes that it has no longer, with what waits in them. */
+  /** Lanes to remove, with what waits in them. */
   readonly drops: readonly string[];
+  /** Lanes that stay. */
   readonly keeps: readonly string[];
 }
 
@@ -69,12 +70,12 @@ export interface SubscriptionChange {
 export interface LaneChange {
   /** How many of the first are done. */
   readonly done: number;
-  /** When the others are due, ms; null: not before a change. */
+  /** When the others are due, ms; null: not until the subscription changes. */
   readonly due: number | null;
   readonly state: ChannelState;
-  /** That of the subscription as it was read. */
+  /** The subscription's epoch when it was read. */
   readonly epoch: string;
-  /** Whether the channel begins or ends to get notifications. */
+  /** Whether the channel is paused by this, so that audiences are read again. */
   readonly changes?: boolean;
   /** How many of the done ones were dropped. */
   readonly drops?: number;
@@ -93,7 +94,7 @@ export interface LaneAt {
   readonly notices: readonly StoredNotice[];
   /** By Redis' clock, ms. */
   readonly now: number;
-  /** By what it is taken now. */
+  /** The new claim. */
   readonly claim: number;
 }
 
@@ -227,12 +228,12 @@ export class SubscriptionStore {
     return (await this.#redis.hget(keys.noticed, String(shard))) ?? "";
   }
 
-  /** False when another gateway was faster. */
-  async notice(
+  /** Adds the notifications of the events of a shard up to `to`. False: another gateway was faster. */
+  async addOfEvents(
     shard: number,
     from: string,
     to: string,
-    told: readonly Told[],
+    notices: readonly LaneNotice[],
     questions: readonly Timely[],
   ): Promise<boolean> {
     const moved = await noticeScript.run(
@@ -241,7 +242,7 @@ export class SubscriptionStore {
       [
         ...[shard, from, to, PREFIX, MOST, questions.length],
         ...questions.flatMap(({ name, at }) => [name, at]),
-        ...told.flatMap(({ subscription, lane, due, notice }) => [
+        ...notices.flatMap(({ subscription, lane, due, notice }) => [
           subscription,
           lane,
           due,
@@ -253,11 +254,11 @@ export class SubscriptionStore {
   }
 
   /**
-   * `timely`: what is told now, once, and what is due in its place then. Returns how many were added, and when the next one
-   * about the same agents may be, ms.
+   * Adds notifications that are due because time has passed. `timely`: what was due, so that it is added once, and what is due
+   * next in its place. Returns how many were added, and when the next one about the same agents may follow, ms.
    */
-  async tell(
-    told: readonly Told[],
+  async addOfTime(
+    notices: readonly LaneNotice[],
     now: number,
     timely: { readonly name: string; readonly next?: Timely | undefined } = { name: "" },
   ): Promise<{ added: number; next: number }> {
@@ -266,7 +267,7 @@ export class SubscriptionStore {
       [keys.subscriptionsBusy, keys.questionsExpiring],
       [
         ...[now, PREFIX, MOST, timely.name, timely.next?.name ?? "", timely.next?.at ?? ""],
-        ...told.flatMap(({ subscription, lane, due, notice, pause }) => [
+        ...notices.flatMap(({ subscription, lane, due, notice, pause }) => [
           ...[subscription, lane, due, JSON.stringify(notice)],
           pause === undefined ? "" : `${notice.agent} ${pause}`,
         ]),
@@ -276,12 +277,12 @@ export class SubscriptionStore {
     return { added: added ?? 0, next: next ?? now };
   }
 
-  /** What is due by now, by name (timely.ts). */
-  expiring(now: number): Promise<string[]> {
+  /** The names of what is due by now (timely.ts). */
+  dueOfTime(now: number): Promise<string[]> {
     return this.#redis.zrange(keys.questionsExpiring, "-inf", String(now), "BYSCORE", "LIMIT", 0, AT_ONCE);
   }
 
-  /** Lanes that are due; nobody else gets them before `claim`, ms. */
+  /** Claims lanes that are due: nobody else gets them before `claim`, ms. */
   async claim(now: number, claim: number): Promise<LaneClaim[]> {
     const found = await claimScript.run(this.#redis, [keys.subscriptionsBusy], [now, claim, AT_ONCE]);
     return (Array.isArray(found) ? found : []).map((text) => {
@@ -290,7 +291,7 @@ export class SubscriptionStore {
     });
   }
 
-  /** Null: there is no such subscription any more, or the claim is over. Otherwise it is `forMs` longer. */
+  /** Extends the claim to `forMs` from now. Null: the subscription is gone, or the claim is over. */
   async lane(
     { subscription: id, lane, claim }: LaneClaim,
     most: number,
@@ -305,13 +306,13 @@ export class SubscriptionStore {
     return subscription && { subscription, notices: texts.map(toNotice), now, claim: next };
   }
 
-  /** The lane is due for others. */
+  /** Ends the claim: the lane is due for others. */
   async release({ subscription, lane, claim }: LaneClaim): Promise<void> {
     const now = await this.now();
     await holdScript.run(this.#redis, [keys.subscriptionsBusy], [`${subscription} ${lane}`, claim, now]);
   }
 
-  /** Returns how many are left, or -1 when the claim is over, or the channel is another. */
+  /** Returns how many are left, or -1 when the claim is over, or the channel was replaced. */
   async settle(
     { subscription: id, lane, claim }: LaneClaim,
     first: StoredNotice,

@@ -9,42 +9,42 @@ import { subscriptionRequestSchema } from "../../schema/subscription.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
 const channelStateSchema = z.object({
-  /** Since when its tries fail, ms; absent: the last one did not. */
+  /** Since when its tries fail, ms; absent: the last one succeeded. */
   since: z.number().optional(),
   /** Why. */
   problem: z.string().optional(),
   paused: z.boolean().optional(),
-  /** Whether the last try failed because of the broker, and not of its receiver. */
+  /** Whether the broker made the last try fail, not the receiver. */
   ours: z.boolean().optional(),
-  /** How often its receiver refused the notification that is first. */
+  /** How often the receiver refused the first waiting notification. */
   refusals: z.number().optional(),
   delivered_at: z.number().optional(),
 });
 export type ChannelState = z.infer<typeof channelStateSchema>;
 
-/** What is left of a request, once its defaults are filled in. */
+/** A request with its defaults filled in. */
 const settingsSchema = subscriptionRequestSchema;
 export type Settings = z.output<typeof settingsSchema>;
 
 const storedSchema = z.object({
   owner: z.string(),
-  /** What stands for the token of its owner (`Tokens.holderOf`). */
+  /** Identifies the token of its owner (`Tokens.holderOf`). */
   token: z.string(),
   settings: z.string().transform(parseJson).pipe(settingsSchema),
   created_at: z.coerce.number(),
-  /** By shard: the newest event from before it was created. Absent of shards that are newer. */
+  /** By shard: the newest event before it was created. Shards that were added later have none. */
   after: z
     .string()
     .default("")
     .transform((ids) => ids.split(" ").filter((id) => id !== "")),
   updated_at: z.coerce.number(),
-  /** Another one once its channels were replaced: what the earlier ones answer no longer counts. */
+  /** Changes when its channels are replaced: the links that were sent before answer nothing any more. */
   epoch: z.string().default(""),
 });
 
 export interface StoredSubscription extends z.output<typeof storedSchema> {
   readonly id: string;
-  /** By number of the channel; empty: it is as new. */
+  /** By number of the channel; empty: it has sent nothing yet. */
   readonly channels: readonly ChannelState[];
   /** By lane: how many notifications were dropped. */
   readonly dropped: ReadonlyMap<string, number>;
@@ -63,17 +63,17 @@ export function toStored(id: string, fields: Readonly<Record<string, string>>): 
   return { id, ...stored, channels, dropped: new Map(dropped) };
 }
 
-/** Something to tell, in a lane. */
+/** A notification in a lane, before it is put into words. */
 const storedNoticeSchema = z.object({
   kind: noticeSchema,
   agent: z.string(),
   /** When it happened, ms. */
   at: z.number(),
-  /** Absent of `no_worker`. */
+  /** Absent for `no_worker`. */
   delegation: z.string().optional(),
   question: z.string().optional(),
   state: z.string().optional(),
-  /** Of a `question` that is not new: why it is told again. */
+  /** Of a `question` that is not new: why its people are notified again. */
   reason: askedAgainSchema.optional(),
   /** Which reminder it is, from 1. */
   reminder: z.number().optional(),
@@ -104,7 +104,7 @@ export const CHANNELS: readonly number[] = Array.from(
   (_, n) => n,
 );
 
-/** What tells of a thing too late to wait. */
+/** These come too late if they wait for the end of quiet hours. */
 const URGENT: readonly NoticeKind[] = ["question_expiring"];
 
 export const isUrgent = (kind: NoticeKind): boolean => URGENT.includes(kind);

@@ -1,8 +1,9 @@
--- Notifications that come from the time that passes: of a question about to expire, of an escalation and of a reminder once, of
--- an agent without workers at most once in a while.
--- KEYS: busy lanes, what is told of questions when
--- ARGV: now, the prefix of subscriptions, the most of a lane, the name of what is told now or '', the name of what is told next
--- or '', when, then for each notification the subscription, its lane, when it is due, its JSON, and `<agent> <ms>`, or '', for how long no other follows
+-- Adds notifications that are due because time has passed: of a question once for each entry of the list (timely.ts), of an
+-- agent without workers at most once in the subscription's `every_seconds`.
+-- KEYS: busy lanes, what time makes due (timely.ts)
+-- ARGV: now, the prefix of subscriptions, the most of a lane, the name of what is due now or '', the name of what is due next in
+-- its place or '', when, then for each notification the subscription, its lane, when it is due, its JSON, and `<agent> <ms>`, for
+-- how long no other about the agent follows, or ''
 -- Returns how many were added, and when the first pause ends, ms; without pauses, now.
 if ARGV[4] ~= '' and redis.call('ZREM', KEYS[2], ARGV[4]) == 0 then return { 0, ARGV[1] } end
 if ARGV[5] ~= '' then redis.call('ZADD', KEYS[2], ARGV[6], ARGV[5]) end

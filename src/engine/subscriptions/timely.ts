@@ -1,11 +1,11 @@
 /**
- * What is told of a question when time passes: that it is about to expire, that it is escalated, and reminders. Each has a
- * name in one list in Redis, ordered by when it is due; a question that is closed by then is dropped.
+ * The notifications of a question that time makes due: it is about to expire, it is escalated, and reminders. Each has a name
+ * in one list in Redis, ordered by when it is due. If the question is closed by then, the entry is dropped.
  */
 import type { Votes } from "../../schema/votes.ts";
 import type { Timely } from "./store.ts";
 
-/** A question is announced to expire when a tenth of its time is left, but within these bounds, ms. */
+/** `question_expiring` comes when a tenth of the question's time is left, but within these bounds before its end, ms. */
 const SOONEST_MS = 30_000;
 const LATEST_MS = 3_600_000;
 
@@ -14,7 +14,7 @@ interface Asked {
   readonly expires_at: number;
 }
 
-/** `name`: that of the question, `<delegation> <id>`. `votes`: null unless people vote on it. */
+/** `name`: `<delegation> <question>`. `votes`: null if the question needs one answer. */
 export function timelyOf(
   name: string,
   { asked_at, expires_at }: Asked,

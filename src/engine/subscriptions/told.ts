@@ -1,4 +1,4 @@
-/** Who was told of a question, and how: for whoever asks why nobody answered it. Limit: the newest 20, as long as delegations. */
+/** Who was notified of a question, and how, to explain why nobody answered it. Limit: the newest 20, kept as long as delegations. */
 import * as z from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
@@ -12,7 +12,7 @@ export async function noteTold(
   redis: Redis,
   { delegation, question }: { readonly delegation: string; readonly question: string },
   told: Told,
-  /** `isReminder`: they may be noted already, and many reminders must not push out others. */
+  /** `isReminder`: noted only if this person and channel are not noted yet, so that many reminders push out nobody else. */
   { forMs, isReminder }: { readonly forMs: number; readonly isReminder: boolean },
 ): Promise<void> {
   const isSame = ({ person, channel }: Told) => person === told.person && channel === told.channel;

@@ -1,6 +1,6 @@
 /**
- * Sends mails by the operator's mail server (`ERRAND_SMTP_URL`). Limit: one server for all; it is the operator's, so the
- * egress guard does not ask for it.
+ * Sends mails by the operator's mail server (`ERRAND_SMTP_URL`). Limit: one server for all. The operator chose it, so the
+ * egress guard does not check it.
  */
 import type { Transporter } from "nodemailer";
 import type { Notification } from "../../../schema/subscription.ts";
@@ -17,7 +17,7 @@ export interface MailSettings {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Replies of a server that no later try changes: there is no such mailbox. */
+/** Replies of a server that say that there is no such mailbox: no later try helps. */
 const NO_MAILBOX = [550, 551, 553];
 
 export class Mailer {
@@ -33,9 +33,9 @@ export class Mailer {
   }
 
   /**
-   * Whether the owner of a subscription may have mail sent there. Nobody proves that an address is theirs, so the operator says
-   * where mail may go (`ERRAND_MAIL_TO`). If the operator does not say: to the sender's own domain, and for the operator's
-   * own subscriptions anywhere.
+   * Whether a subscription of this owner may send mail to this address. Nobody proves that an address is theirs, so the operator
+   * says where mail may go (`ERRAND_MAIL_TO`). By default: to the sender's own domain, and for the operator's own subscriptions
+   * anywhere.
    */
   maySend(owner: string, to: string): boolean {
     if (this.#settings === null) return false;
@@ -70,7 +70,7 @@ export class Mailer {
         disableFileAccess: true,
         disableUrlAccess: true,
       });
-      // A server that answers, but slowly, keeps every other limit.
+      // The other time limits do not stop a server that answers slowly.
       await Promise.race([mail, late(TIMEOUT_MS)]);
       return { kind: "delivered" };
     } catch (error) {

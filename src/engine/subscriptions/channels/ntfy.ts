@@ -1,4 +1,4 @@
-/** A topic of ntfy. Published as JSON to the server's root, because a header takes no text beyond ASCII. */
+/** Publishes to a topic of ntfy: as JSON to the server's root, because headers carry only ASCII. */
 import type { Channel, Notification } from "../../../schema/subscription.ts";
 import type { Composed } from "../composed.ts";
 import { linesOf } from "../lines.ts";
@@ -32,7 +32,7 @@ export function ntfyCall(
   return { url: topic.href, headers, body };
 }
 
-/** ntfy's app sends the request. Whoever reads the topic can press it, so the agent's settings decide whether there is one. */
+/** A button: ntfy's app sends the request. All who read the topic can press it, so the agent's settings decide whether there is one. */
 const toAction = ({ decision, token }: Composed["buttons"][number], url: string) => ({
   ...{ action: "http", label: decision === "approve" ? "Approve" : "Deny", method: "POST", url, clear: true },
   headers: { "Content-Type": "application/json" },

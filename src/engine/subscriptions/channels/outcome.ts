@@ -7,8 +7,8 @@ export interface HttpPost {
 }
 
 /**
- * `wait`: not tried, because too many calls run. `gone`: no later try will help. `refused`: the receiver does not take this
- * notification, and may take others.
+ * `wait`: not tried, because too many calls run. `gone`: no later try will help. `refused`: the receiver does not accept
+ * this notification, but may accept others.
  */
 export type Sent =
   | { readonly kind: "delivered" }

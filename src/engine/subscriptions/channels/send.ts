@@ -10,7 +10,7 @@ import { webhookCall } from "./webhook.ts";
 
 export type Sends = Pick<Broker, "egress" | "hostLimiter" | "mailer" | "webPush">;
 
-/** Never throws. The problem says nothing of what was sent or of secrets. */
+/** Never throws. `problem` contains nothing of what was sent, and no secret. */
 export async function send(broker: Sends, owner: string, channel: Channel, message: Composed): Promise<Sent> {
   const host = channel.kind === "email" ? "mail" : new URL(channel.url).host;
   const slot = broker.hostLimiter.acquire(host, `notifications of ${owner}`);
@@ -49,12 +49,12 @@ function callOf(
   }
 }
 
-/** Nobody waits longer for the next notification because of one receiver. */
+/** How long one receiver may delay the next notification. */
 const TIMEOUT_MS = 10_000;
 /** The receiver has gone for good. A 404 may be a proxy's, but RFC 8030 says that it ends a browser's subscription. */
 const GONE = [410];
 const NO_BROWSER = [404, 410];
-/** It is too large, or not as the receiver wants it. */
+/** The receiver does not accept this notification, for example because it is too large. */
 const REFUSED = [400, 413, 422];
 
 async function post(
@@ -68,7 +68,7 @@ async function post(
   return { kind: "failed", problem, gone: gone.includes(status), refused: REFUSED.includes(status) };
 }
 
-/** Only the code: messages may quote the request. */
+/** Uses only the code of an error: its message may quote the request. */
 function problemOf(error: unknown): string {
   if (error instanceof EgressRefusedError) return `It may not be called: ${error.message}.`;
   const code =

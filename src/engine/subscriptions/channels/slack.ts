@@ -1,11 +1,11 @@
-/** An incoming webhook of Slack and its relatives. Limit: text only; a name or a question must not become a link or a mention. */
+/** An incoming webhook of Slack or a compatible server. Limit: text only; a name or a question must not become a link or a mention. */
 import type { Channel, Notification } from "../../../schema/subscription.ts";
 import { linesOf } from "../lines.ts";
 import type { HttpPost } from "./outcome.ts";
 
 /** The characters with a meaning in Slack's text. */
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-/** Relatives of Slack mention people by a bare `@`: a character without width ends that. */
+/** Compatible servers mention people by a bare `@`; a zero-width space after it prevents that. */
 const escaped = (text: string): string =>
   text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? "").replaceAll("@", "@\u200b");
 

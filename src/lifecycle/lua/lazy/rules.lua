@@ -1,9 +1,10 @@
--- Rules that answer a question; engine/rules/rules.lua has their layout. The gateway compares them with the question and
--- names those that it answers by, and the versions that it read: here is decided, in the step that answers, whether they hold.
+-- Rules that answer a question; engine/rules/rules.lua has their layout. The gateway compares the rules with the question, and
+-- names those that it answers by and the versions that it read. The step that answers decides here whether they still hold.
 
 function rules_of(scope) return base .. ':rules:' .. record.target .. ':' .. scope end
 
--- Refuses a command that answers by rules, or that no rule forbids, if the rules have changed since the gateway read them.
+-- Refuses a command that depends on rules, because one of them answers or none denies, if they have changed since the gateway
+-- read them.
 function guard_rules()
   local refusal = { kind = 'rules_changed' }
   for at, scope in ipairs({ 'all', record.delegator }) do

@@ -1,13 +1,13 @@
--- Approvals of the open question by one person after another, where the agent's `votes` need several. All are for the same
--- answer, the ballot; another one voids them. Of a question with one of two:
+-- The votes of the open question: approvals by one person after another, where the agent's `votes` need several. All are for
+-- the same answer, the ballot; an approval of another answer voids them. A record with one vote of two:
 --   record.votes_needed = 2   record.ballot_hash = 'h1'
 --   record.votes = '[{"by":"approver:ana","via":"rest","at":"2026-09-21T…Z"}]'
 
 -- caller:ana and approver:ana are one person.
 function person_of(principal) return string.match(principal, ':(.+)$') or principal end
 
--- The votes so far for the answer of the command. All counted under the setting of the newest one; if the agent has another
--- setting by now, those count that the gateway names.
+-- The votes so far for the answer of the command. All of them count under the setting of the newest vote (`votes_seen`). If
+-- the agent's setting is another now, only those count that the gateway names (`counted`).
 function votes_for_this()
   if record.interrupt_id ~= cmd.interrupt_id or record.ballot_hash ~= cmd.ballot then return {} end
   local votes = cjson.decode(record.votes)
@@ -28,7 +28,7 @@ function has_voted(votes)
   return false
 end
 
--- Whether more are needed than there are with this one.
+-- Whether more votes are needed than there are with this one.
 function lacks_votes()
   local votes = votes_for_this()
   return #votes + (has_voted(votes) and 0 or 1) < cmd.needed
@@ -40,8 +40,8 @@ function votes_with_this()
   return votes
 end
 
--- Refuses an approval if the agent's settings are others than the gateway knows, or if it would void votes and must not, and
--- recognizes a repeated vote.
+-- Refuses an approval if the agent's `votes` have changed since the gateway read them, or if it would void votes and must not
+-- (`keeps_ballot`). A repeated vote is a `duplicate`.
 function guard_votes()
   if (settings('votes', 'ageing_ms').votes or 0) ~= cmd.votes_seen then return { kind = 'votes_changed' } end
   if cmd.keeps_ballot and record.ballot_hash and record.ballot_hash ~= cmd.keeps_ballot then
@@ -71,10 +71,10 @@ function store_vote()
   if cmd.rules then count_rules() end
 end
 
--- By which a repeat of a vote is recognized, once the question is closed.
+-- Identifies a vote, so that its repeat is recognized once the question is closed.
 function voted_line() return cmd.voter .. ' ' .. cmd.answer_hash .. '\n' end
 
--- Whether this answer to a question that is closed was a vote on it.
+-- Whether this answer to a closed question repeats a vote on it.
 function was_vote()
   local lines = cmd.answer_hash and redis.call('HGET', key, 'voted:' .. cmd.interrupt_id)
   return lines and string.find('\n' .. lines, '\n' .. voted_line(), 1, true)
