@@ -15,7 +15,7 @@ export function addRules(program: Command, cli: Cli): void {
   const rules = program
     .command("rules")
     .description(
-      "approve or deny an agent's actions in advance: standing answers, for a time or a number of uses",
+      "rules that answer: standing approvals and denials of an agent's actions, for a time or a number of uses",
     )
     .addHelpText(
       "after",

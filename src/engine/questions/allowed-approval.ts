@@ -1,4 +1,4 @@
-/** Whether an agent allows approval in advance, and whose approvals count. */
+/** Whether an agent allows rules and approval in advance, and whose approvals count. */
 import type { Votes } from "../../schema/votes.ts";
 import type { Broker } from "../broker.ts";
 
@@ -7,7 +7,7 @@ export interface ApprovalTerms {
   readonly votes: Votes | null;
 }
 
-/** Not from the cache: once the setting `approvals` is `person`, no approval in advance may answer. */
+/** Not from the cache: once the setting `approvals` is `person`, neither a rule nor an approval in advance may answer. */
 export async function approvalTerms(
   { agents }: Pick<Broker, "agents">,
   agent: string,

@@ -90,7 +90,7 @@ const NOBODY_VOTES: Ballot = { params: { votes_seen: votesMark(null) }, bytes: 0
 /** How often the agent's `votes` are read again if they keep changing. */
 const MAX_ROUNDS = 5;
 
-/** The author of an answer; `auto`: the broker answers, because this principal approved it in advance. */
+/** The author of an answer; `auto`: the broker answers, because this principal approved it in advance, or has a rule for it. */
 export interface Author {
   readonly by: string;
   readonly via: AnswerWay;

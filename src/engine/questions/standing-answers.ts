@@ -32,7 +32,7 @@ interface Standing {
   readonly others: readonly Given[];
   /** Whether the question may be approved with the task: no rule denies it, or might. */
   readonly allowsOthers: boolean;
-  /** The agent's terms for approvals in advance; undefined: not read. */
+  /** What the agent's settings say of rules and approval in advance; undefined: not read. */
   readonly terms?: ApprovalTerms;
   /** The ids under which rules may have answered the same question before. */
   readonly earlierIds: readonly string[];

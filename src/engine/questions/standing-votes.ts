@@ -1,4 +1,4 @@
-/** Answers with what was approved in advance, by rules or with the task: as the answer, or as votes. */
+/** Answers by rules, and by approval in advance: with the answer, or with votes. */
 import type { Command } from "../../lifecycle/command.ts";
 import type { Result } from "../../lifecycle/outcome.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
@@ -28,8 +28,8 @@ export function givingCommand({ id, open, votes, rules_seen }: Standing, given: 
 }
 
 /**
- * Votes by approvals in advance on a question that is open for people. One that the script refuses is left out. Returns the
- * last move that succeeded; null: none did.
+ * Votes by rules, and by approval in advance, on a question that is open for people. A vote that the script refuses is left
+ * out. Returns the last move that succeeded; null: none did.
  */
 export async function castVotes(
   broker: Audits & Pick<Broker, "writer">,

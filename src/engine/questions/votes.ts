@@ -79,7 +79,7 @@ export function countsAfter(
   return escalate_seconds !== null && isIn(escalate_to) ? escalate_seconds * 1000 : null;
 }
 
-/** Whether an approval that this principal gave in advance counts: it must count from the beginning. */
+/** Whether an approval by a rule of this principal, or in advance, counts: it must count from the beginning. */
 export const countsAtOnce = (votes: Votes | null, by: string, delegator: string): boolean =>
   votes === null || countsAfter(votes, toPrincipal(by), delegator) === 0;
 

@@ -10,7 +10,7 @@ import type { AgentNotify, AskedAgain, NoticeKind } from "../../schema/notice.ts
 import { withoutSecrets } from "../../schema/secrets.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
-import type { Vote } from "../../schema/votes.ts";
+import { votesText } from "../../schema/vote-text.ts";
 import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
@@ -92,7 +92,7 @@ export async function toNotification(
     ...head,
     title: titleOf(notice, code),
     text: linesOf([
-      votes ? approvalsText(votes.needed, votes.given) : "",
+      votes && (votes.needed > 1 || votes.given.length > 0) ? `${votesText(votes)}.` : "",
       kind === "question_expired" ? await expiredText(broker, notice) : "",
       shows ? contentsOf(record, asks) : "",
     ]),
@@ -122,12 +122,6 @@ async function expiredText(
 }
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;
-
-function approvalsText(needed: number, given: readonly Vote[]): string {
-  if (needed === 1 && given.length === 0) return "";
-  const by = given.length === 0 ? "" : `: ${given.map((one) => one.by).join(", ")}`;
-  return `${given.length} of ${count(needed, "approval")}${by}.`;
-}
 
 const plain = (notification: Notification): Composed => ({ notification, buttons: [], buttonUrl: "" });
 
