@@ -304,3 +304,23 @@ test("who approves something else voids nobody's vote but that of others", async
   const voted = (await events(id)).filter(({ status }: { status?: string }) => status === "voted");
   expect(voted.map((event: object) => "voided" in event)).toEqual([false, false]);
 });
+
+test("only an approval of another answer voids: those who no longer count are left out", async () => {
+  const { api, ann, bob, cyd, ask, events, votesOf } = await setup({ needed: 2 });
+  const voidedIn = async (id: string) =>
+    (await events(id)).flatMap(({ status, voided }: { status?: string; voided?: string[] }) =>
+      status === "voted" ? [voided ?? null] : [],
+    );
+  const same = await ask();
+  await ann.answer(same.id, same.interrupt_id, APPROVE);
+  await api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:bob", "approver:cyd"] } });
+  await bob.answer(same.id, same.interrupt_id, APPROVE);
+  expect((await votesOf(same.id)).given).toMatchObject([{ by: "approver:bob" }]);
+  expect(await voidedIn(same.id)).toEqual([null, null]);
+  // Of those whose approval was for something else, only bob's still counted.
+  await api.call("PATCH", "/v1/agents/scout", { votes: { needed: 3, by: null } });
+  await ann.answer(same.id, same.interrupt_id, APPROVE);
+  await api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:bob", "approver:cyd"] } });
+  await cyd.answer(same.id, same.interrupt_id, { ...APPROVE, data: { version: "2" } });
+  expect((await voidedIn(same.id)).at(-1)).toEqual(["approver:bob"]);
+});

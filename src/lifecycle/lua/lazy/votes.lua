@@ -6,10 +6,10 @@
 -- caller:ana and approver:ana are one person.
 function person_of(principal) return string.match(principal, ':(.+)$') or principal end
 
--- The votes so far for the answer of the command. All of them count under the setting of the newest vote (`votes_seen`). If
--- the agent's setting is another now, only those count that the gateway names (`counted`).
-function votes_for_this()
-  if record.interrupt_id ~= cmd.interrupt_id or record.ballot_hash ~= cmd.ballot then return {} end
+-- The votes so far. All of them count under the setting of the newest vote (`votes_seen`). If the agent's setting is another
+-- now, only those count that the gateway names (`counted`).
+local function counted_votes()
+  if record.interrupt_id ~= cmd.interrupt_id or not record.votes then return {} end
   local votes = cjson.decode(record.votes)
   if record.votes_seen == cmd.votes_seen then return votes end
   local counted = {}
@@ -20,6 +20,9 @@ function votes_for_this()
   end
   return counted
 end
+
+-- The votes so far for the answer of the command.
+function votes_for_this() return record.ballot_hash == cmd.ballot and counted_votes() or {} end
 
 function has_voted(votes)
   for _, vote in ipairs(votes) do
@@ -52,9 +55,10 @@ end
 
 function store_vote()
   local votes = votes_with_this()
-  if record.votes and #votes == 1 then
+  -- Of those that counted, for they were for another answer. Those that do not count any more are left out.
+  if record.ballot_hash ~= cmd.ballot then
     local voided = {}
-    for _, vote in ipairs(cjson.decode(record.votes)) do
+    for _, vote in ipairs(counted_votes()) do
       if person_of(vote.by) ~= person_of(cmd.voter) then voided[#voided + 1] = vote.by end
     end
     if #voided > 0 then show('voided', cjson.encode(voided)) end
