@@ -162,10 +162,10 @@ export const ERRORS = {
   agent_busy: row(
     "PROTOCOL",
     409,
-    "The agent has live delegations",
-    "Wait until its delegations finish, cancel them, or delete the agent with ?force=true.",
+    "The agent has live delegations, or is being changed",
+    "If it is to be deleted: wait until its delegations finish, cancel them, or delete it with ?force=true. Otherwise it is being changed or deleted: send the request again.",
     false,
-    "Wait until its delegations finish, cancel them ('errand list --target <agent>' shows them), or delete the agent with --force.",
+    "If it is to be deleted: wait until its delegations finish, cancel them ('errand list --target <agent>' shows them), or pass --force. Otherwise try again.",
   ),
   wrong_state: row(
     "PROTOCOL",

@@ -528,6 +528,7 @@ test("an agent that is deleted and created again while its work is redriven does
   });
   const refused = await alice.redrive(id);
   expect([refused.status, refused.body.code]).toEqual([409, "agent_busy"]);
+  expect(refused.body.title).toBe("The agent has live delegations, or is being changed");
   const redriven = await alice.redrive(id);
   expect(redriven.body).toMatchObject({ redrive_of: id });
   expect(redriven.body.auto_approve).toBeUndefined();
