@@ -73,8 +73,25 @@ test("where contents may leave the broker, the notification says how many approv
     votes: { needed: 3, given: [{ by: "approver:bob" }, { by: "approver:cyd" }] },
   });
   expect(forAnn()[1].text).toMatch(/^2 of 3 approvals: approver:bob, approver:cyd\./);
-  expect(forAnn()[1].text).toContain('Approved so far: {"to":"staging","key":');
+  expect(forAnn()[1].text).toContain('Approved so far: to "prod" → "staging", key ');
   expect(forAnn()[1].text).not.toContain("hunter2");
+});
+
+test("the notification says which of several requests was denied", async () => {
+  const { ann, bob, told, ask, passes } = await setup(
+    { needed: 2, remind_seconds: 60 },
+    { notify: { contents: ["webhook"] } },
+  );
+  const forAnn = await told(ann);
+  const { text, action } = DEPLOY;
+  const requests = ["one", "two"].map((request_id) => ({ request_id, text, action }));
+  const { id, interrupt_id } = await ask({ requests });
+  await until(() => forAnn().length === 1);
+  expect(forAnn()[0].text).not.toContain("Approved so far");
+  await bob.answer(id, interrupt_id, { answers: { one: APPROVE, two: { decision: "deny" } } });
+  await passes(61);
+  await until(() => forAnn().length === 2);
+  expect(forAnn()[1].text).toMatch(/^1 of 2 approvals: approver:bob\.\nApproved so far: two: deny\n/);
 });
 
 test("after a time those to whom it is escalated are told, once, by two gateways", async () => {

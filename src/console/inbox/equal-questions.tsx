@@ -1,9 +1,10 @@
 import { useRef } from "preact/hooks";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import { hrefOf } from "../app/route.ts";
 import { listedOf } from "../data/delegations.ts";
 import { answerLater, undo, waitingIds } from "../needs/answers.ts";
-import { ballotKey, ballotOf, moreText } from "../needs/ballot.ts";
+import { ballotKey, moreText } from "../needs/ballot.ts";
 import { isApproved } from "../needs/mine.ts";
 import { failures, pending } from "../needs/outcomes.ts";
 import type { Decision } from "../needs/proposal.ts";
@@ -36,7 +37,7 @@ export function EqualQuestions({ group, isOpen }: Props) {
   // One that was answered by itself is not answered again.
   const open = shown.filter((one) => isOpen(one.id) && pending.get(one.id) === undefined && isAsShown(one));
   const [first] = group.members;
-  const isChanged = first.listed.interrupt !== null && ballotOf(first.listed.interrupt) !== undefined;
+  const isChanged = first.listed.interrupt !== null && votedOtherwise(first.listed.interrupt) !== undefined;
   /** Those that the buttons answered last. */
   const together = useRef<readonly string[]>([]);
   const waitingNow = waitingIds();
@@ -108,7 +109,7 @@ function isAsShown(asked: Asked): boolean {
 
 /** Approves what others have approved already, if they changed it. */
 function answerTo(interrupt: Interrupt, decision: Decision) {
-  const answers = decision === "approve" ? ballotOf(interrupt) : undefined;
+  const answers = decision === "approve" ? votedOtherwise(interrupt) : undefined;
   return answers ? { answers } : { decision };
 }
 

@@ -4,8 +4,8 @@
  */
 import { sortedJson } from "../../schema/sorted-json.ts";
 import { hasVoted } from "../../schema/vote-text.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { ballotOf } from "../needs/ballot.ts";
 import { isDecidable, readAction } from "../needs/proposal.ts";
 import type { Asked } from "../needs/rows.ts";
 
@@ -55,6 +55,6 @@ function textOf(target: string, interrupt: NonNullable<ListedDelegation["interru
     options ?? [],
     schema ?? null,
     // The ids of requests differ.
-    Object.values(ballotOf(interrupt) ?? {}),
+    Object.values(votedOtherwise(interrupt) ?? {}),
   ]);
 }

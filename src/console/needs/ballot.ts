@@ -1,22 +1,14 @@
 /** The approvals that a question has so far: what they are for, who gave them, and what the reader can add. */
 import type { Interrupt } from "../../schema/delegation.ts";
 import { personOf } from "../../schema/vote-text.ts";
-import type { VotedAnswers } from "../../schema/voted-answers.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import type { Vote } from "../../schema/votes.ts";
 import { count } from "../ui/words.ts";
 
 type Voted = Pick<Interrupt, "votes">;
 
-/** What others approved, by request. Undefined: nothing, or exactly what the agent proposes. */
-export function ballotOf({ votes }: Voted): VotedAnswers | undefined {
-  const { answers, given = [] } = votes ?? {};
-  const isPlain = ({ decision, text, data }: VotedAnswers[string]) =>
-    decision === "approve" && text === undefined && data === undefined;
-  return answers && given.length > 0 && !Object.values(answers).every(isPlain) ? answers : undefined;
-}
-
 /** The same text for the same answers, so that nobody approves what somebody else has just put in their place. */
-export const ballotKey = (interrupt: Voted): string => JSON.stringify(ballotOf(interrupt) ?? null);
+export const ballotKey = (interrupt: Voted): string => JSON.stringify(votedOtherwise(interrupt) ?? null);
 
 /** `ann and bob`: the people without the kinds of their principals, because each person counts once. */
 export function votersText(votes: readonly Pick<Vote, "by">[]): string {

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { withoutSecrets } from "../../schema/secrets.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import { ActionEditor } from "../edit/action-editor.tsx";
 import { ChangeList } from "../edit/change-list.tsx";
 import { firstBroken } from "../edit/form.ts";
@@ -12,7 +13,7 @@ import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { count } from "../ui/words.ts";
 import { CommentField, TextAnswer } from "./answer-text.tsx";
-import { ballotOf, votersText } from "./ballot.ts";
+import { votersText } from "./ballot.ts";
 import { useDraft } from "./drafts.ts";
 import type { Given } from "./given.ts";
 import { isApproved } from "./mine.ts";
@@ -45,7 +46,7 @@ export function RequestForm({ interrupt, task, request, given, onGive, onApprove
   const start = useMemo(() => (action ? action.arguments : answerStart(schema)), [request]);
   const isSecret = kind === "auth" || mayHoldSecrets(schema);
   const { text, isEditing, value: edited } = useDraft(question, request.request_id, start, isSecret);
-  const voted = ballotOf(interrupt)?.[request.request_id];
+  const voted = votedOtherwise(interrupt)?.[request.request_id];
   const voters = votersText(votes?.given ?? []);
   /** The arguments that others approved, or else that the agent proposes. */
   const isOther =

@@ -2,11 +2,12 @@ import { signal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { Problem } from "../ui/problem.tsx";
 import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
-import { ballotKey, ballotOf, votersText } from "./ballot.ts";
+import { ballotKey, votersText } from "./ballot.ts";
 import type { Given } from "./given.ts";
 import { failures, type Pending, unsent } from "./outcomes.ts";
 import { refusalOf } from "./refusal.ts";
@@ -48,7 +49,7 @@ export function RequestForms({ listed, interrupt }: Props) {
   const [only] = requests;
   // A rule is for what the agent proposes.
   const same =
-    only?.action && ballotOf(interrupt) === undefined
+    only?.action && votedOtherwise(interrupt) === undefined
       ? sameAgain(listed.target, interrupt, only.action)
       : null;
   const left = unsent.get(interrupt.id);

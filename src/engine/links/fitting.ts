@@ -6,6 +6,7 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import type { LinkQuestion } from "../../schema/link.ts";
 import type { AgentNotify } from "../../schema/notice.ts";
 import { sortedJson } from "../../schema/sorted-json.ts";
+import { votedOtherwise } from "../../schema/voted-answers.ts";
 
 type Question = Pick<Interrupt, "id" | "kind" | "requests">;
 
@@ -22,10 +23,12 @@ export function linkAnswerOf({ kind, requests }: Question): LinkQuestion["answer
 
 /** Whether others have approved an answer that the page of a link cannot give, so that an approval by the link would void theirs. */
 export function hasOtherVotes({ kind, requests, votes }: Question & Pick<Interrupt, "votes">): boolean {
-  if (!votes || votes.given.length === 0) return false;
-  const isDecided = linkAnswerOf({ id: "", kind, requests }) === "decision";
-  return Object.values(votes.answers ?? {}).some(
-    ({ decision, data }) => data !== undefined || (isDecided && decision !== "approve"),
+  const voted = votedOtherwise({ votes });
+  if (voted === undefined) return false;
+  // A page that takes a text can give the same one.
+  return (
+    linkAnswerOf({ id: "", kind, requests }) !== "text" ||
+    Object.values(voted).some(({ data }) => data !== undefined)
   );
 }
 

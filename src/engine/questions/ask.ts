@@ -8,6 +8,7 @@ import { ASKED } from "../../lifecycle/states.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
+import { approveSomething } from "../../schema/ballot.ts";
 import type { Interrupt, State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
@@ -33,7 +34,7 @@ import type { Audits } from "./audit-decisions.ts";
 import { hash } from "./hash.ts";
 import { auditRules, type Given, NO_STANDING, standingAnswers } from "./standing-answers.ts";
 import { castVotes, givingCommand } from "./standing-votes.ts";
-import { approveSomething, asksForApproval, countsAtOnce, votesOf } from "./votes.ts";
+import { asksForApproval, countsAtOnce, votesOf } from "./votes.ts";
 
 type Kind = "input" | "auth";
 

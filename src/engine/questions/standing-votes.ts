@@ -2,13 +2,14 @@
 import type { Command } from "../../lifecycle/command.ts";
 import type { Result } from "../../lifecycle/outcome.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { approveSomething } from "../../schema/ballot.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { Votes } from "../../schema/votes.ts";
 import type { Broker } from "../broker.ts";
 import { answerCommand } from "./answer.ts";
 import type { Audits } from "./audit-decisions.ts";
 import { auditRules, type Given, requestOf } from "./standing-answers.ts";
-import { approveSomething, ballotOf } from "./votes.ts";
+import { ballotOf } from "./votes.ts";
 
 /** The question, and what was read to answer it. */
 export interface Standing {

@@ -7,14 +7,11 @@ import type { Command } from "../../lifecycle/command.ts";
 import { votesMark } from "../../lifecycle/numbers.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { engineTime } from "../../redis/time.ts";
-import { textOf } from "../../schema/a2a.ts";
-import { choicesOf } from "../../schema/answer-rules.ts";
 import type { AnswerWay } from "../../schema/answered.ts";
+import { approveSomething, ballotAnswers, offersApproval } from "../../schema/ballot.ts";
 import { isBudgetQuestion } from "../../schema/budget-question.ts";
-import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { AnswerInput } from "../../schema/interrupt.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Votes, voteSchema } from "../../schema/votes.ts";
 import { parseJson } from "../../util/parse-json.ts";
@@ -26,8 +23,6 @@ import type { Inputs } from "./shown-changes.ts";
 export type ReadsVotes = Pick<Broker, "agents" | "clock" | "redis">;
 
 type Question = Pick<Interrupt, "kind" | "requests">;
-type Request = Question["requests"][number];
-
 /** Whether the question asks for an approval. If so, it shows how many it needs. */
 export const asksForApproval = ({ kind, requests }: Question): boolean =>
   kind === "input" && requests.some(offersApproval);
@@ -35,23 +30,6 @@ export const asksForApproval = ({ kind, requests }: Question): boolean =>
 /** Whether the agent's `votes` apply to the question; the broker's own question needs one answer. */
 export const isVotedOn = (question: Question & Pick<Interrupt, "id">): boolean =>
   asksForApproval(question) && !isBudgetQuestion(question.id);
-
-const offersApproval = (request: Request): boolean => choicesOf(request).includes("approve");
-
-const approves = (request: Request, { decision }: AnswerInput): boolean =>
-  decision === "approve" || (decision === undefined && offersApproval(request));
-
-/** Whether the answer to at least one request is an approval. */
-export function approveSomething(
-  { id, kind, requests }: Question & Pick<Interrupt, "id">,
-  inputs: Inputs,
-): boolean {
-  if (kind !== "input" || isBudgetQuestion(id)) return false;
-  return inputs.some(([request_id, input]) => {
-    const request = requests.find((one) => one.request_id === request_id);
-    return request !== undefined && approves(request, input);
-  });
-}
 
 /** The agent's `votes`; `fresh`: from Redis, not from the cache. */
 export async function votesOf(
@@ -97,9 +75,7 @@ export function ballotOf(
   { requests }: Pick<Question, "requests">,
   inputs: Inputs,
 ): Ballot {
-  const actions = new Map(requests.map(({ request_id, action }) => [request_id, action]));
-  const contents = inputs.map(([id, input]) => [id, contentOf(input, actions.get(id))]);
-  const answers = JSON.stringify(Object.fromEntries(contents));
+  const answers = JSON.stringify(ballotAnswers({ requests }, inputs));
   const seen = {
     votes_seen: votesMark(votes),
     // The page of a link does not show another answer that others approved, so its approval must not void theirs.
@@ -115,18 +91,6 @@ export function ballotOf(
       ballot_answers: answers,
     },
     bytes: Buffer.byteLength(answers),
-  };
-}
-
-/** What people must agree on. A text beside a decision is a comment, and arguments as proposed are no edit: both are left out. */
-function contentOf({ decision, text, message, data }: AnswerInput, action: Request["action"]) {
-  const isEdit =
-    action === undefined || decision !== "approve" || changesOf(action.arguments, data).length > 0;
-  const said = decision === undefined ? (text ?? (message && textOf(message))) : undefined;
-  return {
-    ...(decision !== undefined && { decision }),
-    ...(said !== undefined && { text: said }),
-    ...(data !== undefined && isEdit && { data }),
   };
 }
 

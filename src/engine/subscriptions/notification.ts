@@ -7,10 +7,10 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delega
 import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
 import type { AgentNotify, AskedAgain, NoticeKind } from "../../schema/notice.ts";
-import { withoutSecrets } from "../../schema/secrets.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
 import { toInstant } from "../../schema/values.ts";
 import { votesText } from "../../schema/vote-text.ts";
+import { votedAnswersText, votedOtherwise } from "../../schema/voted-answers.ts";
 import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt, toDelegation } from "../delegations/parse.ts";
@@ -239,20 +239,18 @@ function cut(text: string): string {
   return shown.length === text.length ? text : `${shown} …`;
 }
 
-/** What is asked, or the task that ended. */
+/** What is asked, with what people approved instead, or the task that ended. */
 function contentsOf(record: StoredDelegation, asks: boolean): string {
-  const requests = asks ? (openInterrupt(record)?.requests ?? []) : [];
-  const approved = asks ? (toDelegation(record).interrupt?.votes?.answers ?? {}) : {};
-  const lines = requests.flatMap(({ request_id, message, action, schema }) => [
+  const { interrupt } = asks ? toDelegation(record) : { interrupt: null };
+  const lines = (interrupt?.requests ?? []).flatMap(({ message, action }) => [
     textOf(message),
     ...(action ? [`${action.name} ${JSON.stringify(action.arguments ?? {})}`] : []),
-    ...(approved[request_id]?.data === undefined
-      ? []
-      : [`Approved so far: ${JSON.stringify(withoutSecrets(approved[request_id]?.data, schema))}`]),
   ]);
+  const voted = interrupt && votedOtherwise(interrupt);
   const preview: unknown = JSON.parse(record.get("task_preview"));
-  const text = asks ? linesOf(lines) : String(preview);
-  return cut(text);
+  const approved = interrupt && voted ? `Approved so far: ${votedAnswersText(interrupt, voted)}` : "";
+  // First, so that it is not what is cut off.
+  return cut(asks ? linesOf([approved, ...lines]) : String(preview));
 }
 
 /** Several as one. */
