@@ -15,6 +15,7 @@ import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failu
 import type { CliHost } from "../host.ts";
 import { type AsVoted, voidsOthers, votedAnswer, wouldVoid } from "../input/as-voted.ts";
 import { LineReader } from "../input/line-reader.ts";
+import { voidedIn, voidsText } from "../input/voids.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { QUESTION_STATES } from "../rights.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
@@ -104,7 +105,7 @@ export async function decideMany(
             asked: await questionsOf(delegator, decision, ids, { ...options, unknownIds }, report, signal),
             skipped: 0,
           };
-      if (!json) await show(host, asked);
+      if (!json) await show(host, asked, decision, options);
       if (asked.length === 0) {
         if (!json) await note(host, `nothing to ${decision}.`);
       } else if (yes || (await confirmed(host, decision, asked.length, signal))) {
@@ -190,7 +191,12 @@ async function allQuestions(
 
 const INDENT = "  ";
 
-async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void> {
+async function show(
+  host: CliHost,
+  asked: readonly OpenQuestion[],
+  decision: Decision,
+  { data, asVoted }: DecideOptions,
+): Promise<void> {
   const { bold, dim } = painter(host, "stderr");
   const width = host.isTty.stderr ? terminalWidth(host, "stderr") : Number.POSITIVE_INFINITY;
   const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
@@ -199,7 +205,9 @@ async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void
     const question = request ? kind + requestLine(request, true, Number.POSITIVE_INFINITY) : "";
     const about = `${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}`;
     const lines = wrapText(`${id} ${about}`, width - INDENT.length, INDENT);
-    const votes = votesLine(interrupt);
+    const answer = { decision, ...(data !== undefined && { data }) };
+    const voided = asVoted ? [] : voidedIn(interrupt, answer);
+    const votes = voided.length > 0 ? voidsText(interrupt, voided) : votesLine(interrupt);
     const voted = votes === undefined ? "" : `${INDENT}${wrapText(votes, width - INDENT.length, INDENT)}\n`;
     return `${bold(wrapText(question, width))}\n${voted}${INDENT}${lines.replace(id, dim(id))}\n`;
   });

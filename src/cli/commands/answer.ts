@@ -5,6 +5,7 @@ import type { Answer, Answers } from "../../client/answer.ts";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { decisionSchema } from "../../schema/decision.ts";
+import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { answerSchema } from "../../schema/interrupt.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
@@ -12,10 +13,18 @@ import { usageError } from "../failure.ts";
 import type { LocalFile } from "../files/upload-file.ts";
 import type { CliHost } from "../host.ts";
 import { DELEGATION, delegationId, json } from "../input/arguments.ts";
+import {
+  asProposedOption,
+  asVotedOption,
+  confirmVoted,
+  voidsOthers,
+  votedAnswer,
+} from "../input/as-voted.ts";
 import { type AttachOptions, foundIn, withFiles } from "../input/attached.ts";
 import { several } from "../input/attachment.ts";
 import { answerByPrompt } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
+import { confirmVoiding, noteVoided } from "../input/voids.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
@@ -27,6 +36,9 @@ interface AnswerOptions extends GlobalOptions, AttachOptions {
   readonly interrupt?: string;
   readonly decision?: "approve" | "deny";
   readonly answers?: string;
+  readonly asVoted?: boolean;
+  readonly asProposed?: boolean;
+  readonly yes?: boolean;
 }
 
 const HOW_TO_PASS = "Pass the answer as an argument, or with --text, --decision, --data or --answers.";
@@ -41,7 +53,10 @@ message, and data.
 
 The broker refuses an answer that does not fit its question: give one of the options, data that fits the schema, or a
 decision for an action. The prompt then says why, and asks again. With approve, --data replaces the arguments of an
-editable action. Where the agent needs the approvals of several people, the question stays open until there are enough.`;
+editable action.
+
+Where the agent needs the approvals of several people, the question stays open until there are enough. An answer that voids
+the approvals of others asks for confirmation, or requires --yes; --as-voted approves the same as they did.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program
@@ -58,6 +73,9 @@ export function addAnswer(program: Command, { host }: Cli): void {
       "send this file, or the files of this folder, with the answer; may be repeated",
       several,
     )
+    .addOption(asVotedOption())
+    .addOption(asProposedOption())
+    .option("--yes", "void approvals of something else without asking")
     .option("--interrupt <id>", INTERRUPT)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -95,12 +113,42 @@ export function addAnswer(program: Command, { host }: Cli): void {
         await report(host, options, answering.catch(explainRefusal(delegator, id)));
         return;
       }
-      await report(
-        host,
-        options,
-        delegator.answer(id, options.interrupt ?? null, given).catch(explainRefusal(delegator, id)),
-      );
+      const read = await delegator.get(id);
+      const { interrupt } = read;
+      const { interrupt: named } = options;
+      // The broker checks an answer to a question that is no longer open.
+      const open = interrupt && (named === undefined || named === interrupt.id) ? interrupt : null;
+      const answer = open
+        ? await agreedAnswer(host, { ...options, connection, delegation: read, interrupt: open }, given)
+        : given;
+      const isOne =
+        open && (open.requests.length === 1 || (typeof answer === "object" && "answers" in answer));
+      const sending = delegator.answer(id, isOne ? open.id : (named ?? null), answer);
+      await noteVoided(host, open, await report(host, options, sending.catch(explainRefusal(delegator, id))));
     });
+}
+
+interface Asked extends Pick<AnswerOptions, "text" | "asVoted" | "asProposed" | "yes"> {
+  readonly connection: ConnectionOptions;
+  readonly delegation: Delegation;
+  readonly interrupt: Interrupt;
+}
+
+/** The answer to send. Throws unless it may void the approvals of others, if it does. */
+async function agreedAnswer(
+  host: CliHost,
+  { asVoted, asProposed, ...asked }: Asked,
+  given: Answer | Answers,
+): Promise<Answer | Answers> {
+  const { delegation, interrupt, yes } = asked;
+  const { decision, text, data } = typeof given === "string" || "answers" in given ? {} : given;
+  if (asVoted) return votedAnswer(interrupt, text);
+  if (!asProposed && !yes && decision !== undefined && voidsOthers(decision, interrupt, { data })) {
+    await confirmVoted(host, delegation, interrupt);
+    return votedAnswer(interrupt, text);
+  }
+  if (!asProposed) await confirmVoiding(host, asked, given);
+  return given;
 }
 
 /** The text and the files are the message of the answer. */
@@ -124,11 +172,17 @@ async function answerFrom(
   words: readonly string[],
   options: AnswerOptions,
 ): Promise<Answer | Answers | undefined> {
-  const { decision, data, answers } = options;
+  const { decision, data, answers, asVoted, asProposed } = options;
   const joined = words.length > 0 ? words.join(" ") : undefined;
   if (joined !== undefined && options.text !== undefined)
     throw usageError("the answer is given twice: as an argument and with --text");
   const text = joined === "-" ? (await textFrom(host, "-")).trimEnd() : (joined ?? options.text);
+  if (asVoted || asProposed) {
+    if ([data, answers, options.attach, decision === "deny" || undefined].some((one) => one !== undefined))
+      throw usageError("--as-voted and --as-proposed go with an approval and a comment only");
+    if (asVoted && asProposed) throw usageError("give only one of --as-voted and --as-proposed");
+    return { decision: "approve", ...(text !== undefined && { text }) };
+  }
   const isGiven = [text, decision, data].some((one) => one !== undefined);
   if (answers !== undefined) {
     if (isGiven) throw usageError("--answers cannot be combined with another answer");
@@ -165,7 +219,8 @@ async function report(
   host: CliHost,
   { json, interrupt }: AnswerOptions,
   answering: ReturnType<Delegator["answer"]>,
-) {
+): Promise<Delegation> {
   const delegation = await answering;
   await (json ? printJson(host, delegation) : print(host, sentText("answered", delegation, interrupt)));
+  return delegation;
 }

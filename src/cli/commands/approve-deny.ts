@@ -13,11 +13,18 @@ import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, DELEGATIONS, delegationIds, json, valid } from "../input/arguments.ts";
-import { confirmVoted, voidsOthers, votedAnswer } from "../input/as-voted.ts";
+import {
+  asProposedOption,
+  asVotedOption,
+  confirmVoted,
+  voidsOthers,
+  votedAnswer,
+} from "../input/as-voted.ts";
+import { confirmVoiding, noteVoided } from "../input/voids.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { requestLine } from "../show/questions.ts";
-import { sentText, votersText } from "../show/votes.ts";
+import { sentText } from "../show/votes.ts";
 
 const ABOUT = `
 This command answers only questions for which a yes or no is enough. It refuses a question that has several requests,
@@ -28,7 +35,8 @@ With several ids, or with --all, it shows each question and asks for confirmatio
 questions that propose an action or have the decision among their options; it skips all others.
 
 Where the agent needs the approvals of several people, the question stays open until there are enough. If others have
-approved it with changes, --as-voted approves the same. --all skips the questions that you have approved.
+approved something else, such as changed arguments, --as-voted approves the same. An approval with --data that voids those of
+others asks for confirmation, or requires --yes. --all skips the questions that you have approved.
 
 With --json, it prints one line per delegation: {"id", "outcome": "sent", "delegation"}, or {"id", "outcome", "error"},
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;
@@ -83,14 +91,7 @@ function addDecision(
     .option("--text <text>", "a reason or condition for the agent")
     .option("--data <json>", data, json)
     .option("--interrupt <id>", INTERRUPT);
-  if (decision === "approve") {
-    made
-      .option("--as-voted", "approve what others have approved, with their changes to the arguments")
-      .option(
-        "--as-proposed",
-        "approve what the agent proposes; this voids approvals with changed arguments",
-      );
-  }
+  if (decision === "approve") made.addOption(asVotedOption()).addOption(asProposedOption());
   made
     .addHelpText("after", ABOUT)
     .addHelpText("after", examples(...lines))
@@ -117,7 +118,8 @@ function check(ids: readonly string[], options: DecideOptions): void {
 
 async function decideOne(host: CliHost, decision: Decision, id: string, options: DecideOptions) {
   const { text, data, interrupt: named } = options;
-  const delegator = new Delegator(await connect(host, options));
+  const connection = await connect(host, options);
+  const delegator = new Delegator(connection);
   const read = await delegator.get(id);
   // A named question that is no longer open may have this same answer already; the broker checks that.
   const isOpen = named === undefined || read.interrupt?.id === named;
@@ -128,6 +130,10 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
     await confirmVoted(host, read, interrupt);
     asVoted = true;
   }
+  if (isAsked && !asVoted && !options.asProposed) {
+    const asking = { connection, delegation: read, interrupt, yes: options.yes };
+    await confirmVoiding(host, asking, { decision, ...(data !== undefined && { data }) });
+  }
   const interruptId =
     isAsked && asVoted ? interrupt.id : isOpen ? questionFor(decision, read, data !== undefined).id : named;
   const delegation = await (isAsked && asVoted
@@ -136,13 +142,7 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   ).catch(explainRefusal(delegator, id));
   if (options.json) return printJson(host, delegation);
   await print(host, sentText(PAST[decision], delegation, interruptId));
-  const left = delegation.interrupt?.votes?.given ?? [];
-  const voided = (interrupt?.votes?.given ?? []).filter(({ by }) => left.every((vote) => vote.by !== by));
-  if (interrupt && left.length > 0 && voided.length > 0)
-    await note(
-      host,
-      `this voids the earlier approval of ${votersText({ votes: { needed: 1, given: voided } })}.`,
-    );
+  await noteVoided(host, interrupt, delegation);
   const { budget } = delegation;
   if (budget?.limit && decision === "approve" && isBudgetQuestion(interruptId))
     await note(host, `used of the new budget: ${budgetText(budget)}`);

@@ -19,6 +19,7 @@ import {
   refusalReasons,
   toBody,
 } from "../input/typed-answer.ts";
+import { voidedIn, voidedOf, voidsText } from "../input/voids.ts";
 import { isMisfit } from "../open-question.ts";
 import { recoveryFor } from "../recovery.ts";
 import type { Key } from "../screen/keys.ts";
@@ -38,11 +39,16 @@ export class AnswerForm {
   #at = 0;
   /** The text that another Enter confirms. */
   #doubtful: string | undefined;
+  readonly #principal: string;
+  /** The answer, with the approvals that it voids, that another Enter confirms. */
+  #voiding: string | undefined;
   problems: readonly string[] = [];
   isSending = false;
 
-  constructor(interrupt: Interrupt, mode: Mode) {
+  /** `principal`: who answers. */
+  constructor(interrupt: Interrupt, mode: Mode, principal: string) {
     this.interrupt = interrupt;
+    this.#principal = principal;
     this.mode = mode;
     const { requests } = interrupt;
     this.#open = mode === "answer" ? requests : requests.slice(0, 1);
@@ -144,9 +150,26 @@ export class AnswerForm {
     const problem = this.#problem();
     this.problems = problem === undefined ? [] : [problem];
     if (problem !== undefined) return undefined;
-    if (this.#at + 1 >= this.#open.length) return "send";
-    this.#move(1);
+    if (this.#at + 1 < this.#open.length) {
+      this.#move(1);
+      return undefined;
+    }
+    const voiding = this.#voidingText();
+    if (voiding === undefined) return "send";
+    this.problems = [voiding];
     return undefined;
+  }
+
+  /** Asks once whether the answer may void approvals of others; the mode `approve` has asked already. */
+  #voidingText(): string | undefined {
+    const { mode, interrupt } = this;
+    if (mode === "approve" || mode === "deny" || mode === "agree") return undefined;
+    const answer = this.answer();
+    const voided = voidedOf(voidedIn(interrupt, answer), this.#principal);
+    const seen = JSON.stringify([answer, voided]);
+    if (voided.length === 0 || this.#voiding === seen) return undefined;
+    this.#voiding = seen;
+    return `${voidsText(interrupt, voided)}. Press Enter again to send it.`.replace(/^t/, "T");
   }
 
   /** Why the field is not complete. */

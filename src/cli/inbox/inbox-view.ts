@@ -184,7 +184,7 @@ export class InboxView implements View {
       return;
     }
     const name = `${mode} ${interrupt.id}`;
-    page.form = this.#forms.get(name) ?? new AnswerForm(interrupt, mode);
+    page.form = this.#forms.get(name) ?? new AnswerForm(interrupt, mode, this.#scope.principal);
     this.#forms.set(name, page.form);
   }
 

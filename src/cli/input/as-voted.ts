@@ -2,6 +2,7 @@
  * If others have approved something else than the agent proposes: approves the same, or what the agent proposes, which voids
  * their approvals. Options decide, or a prompt on a terminal.
  */
+import { Option } from "commander";
 import type { Answers } from "../../client/answer.ts";
 import { localError } from "../../client/errors.ts";
 import type { Decision } from "../../schema/decision.ts";
@@ -19,6 +20,11 @@ export interface AsVoted {
   readonly data?: unknown;
   readonly text?: string;
 }
+
+export const asVotedOption = (): Option =>
+  new Option("--as-voted", "approve what others have approved, with their changes to the arguments");
+export const asProposedOption = (): Option =>
+  new Option("--as-proposed", "approve what the agent proposes; this voids approvals with changed arguments");
 
 const HOW =
   "Pass --as-voted to approve the same, or --as-proposed to approve what the agent proposes, which voids their approvals.";

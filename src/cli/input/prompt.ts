@@ -24,6 +24,7 @@ import {
   refusalReasons,
   toBody,
 } from "./typed-answer.ts";
+import { agreesToVoid, voidedIn, voidsText } from "./voids.ts";
 
 interface PromptOptions {
   /** Ends the prompt, which then throws the signal's reason. */
@@ -74,6 +75,11 @@ export async function answerByPrompt<T>(
       }
       const [first] = bodies.values();
       const answer = requests.length === 1 && first ? first : { answers: Object.fromEntries(bodies) };
+      const voided = voidedIn(interrupt, answer);
+      if (voided.length > 0 && !(await agreesToVoid(host, reader, voidsText(interrupt, voided)))) {
+        open = requests;
+        continue;
+      }
       try {
         return await Promise.race([send(answer), reader.interrupted]);
       } catch (error) {

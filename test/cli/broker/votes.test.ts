@@ -75,8 +75,45 @@ test("approvals of other arguments are not voided unasked; one agrees by option,
   const voiding = await by(ann, "approve", next.id, "--as-proposed");
   expect(voiding.stdout).toContain("1 of 2 approvals");
   expect(voiding.stderr).toContain("this voids the earlier approval of approver:bob");
-  await by(bob, "approve", next.id, "--data", '{"replicas": 7}');
+  await by(bob, "approve", next.id, "--data", '{"replicas": 7}', "--yes");
   expect((await by(ann, "approve", next.id, "--as-voted")).stdout).toBe(`approved ${next.id}\n`);
+});
+
+test("'errand answer' voids approvals as little as 'errand approve'", async () => {
+  const { id, ann, bob, by, at } = await asked();
+  await by(bob, "approve", id, "--data", '{"replicas": 5}');
+  const plain = await by(ann, "answer", id, "--decision", "approve");
+  expect([plain.code, plain.stdout]).toEqual([64, ""]);
+  expect(plain.stderr).toContain(`approver:bob approved ${id} with changes: replicas 3 → 5`);
+  const other = await by(ann, "answer", id, "--decision", "approve", "--data", '{"replicas": 7}');
+  expect([other.code, other.stdout]).toEqual([64, ""]);
+  expect(other.stderr).toContain("this voids the approval of approver:bob (replicas 3 → 5)");
+  expect((await at(ann, "n\n", "answer", id, "--decision", "approve")).code).toBe(64);
+  expect((await at(ann, "approve\nn\n", "answer", id)).stderr).toContain("this voids the approval");
+  const voiding = await by(ann, "answer", id, "--as-proposed");
+  expect(voiding.stdout).toContain("1 of 2 approvals");
+  expect(voiding.stderr).toContain("this voids the earlier approval of approver:bob");
+  await by(bob, "answer", id, "--decision", "approve", "--data", '{"replicas": 5}', "--yes");
+  expect((await by(ann, "answer", id, "--as-voted", "fine")).stdout).toBe(`answered ${id}\n`);
+});
+
+test("an approval with other arguments does not void a plain one unasked", async () => {
+  const { id, ann, bob, by, at } = await asked();
+  await by(bob, "approve", id);
+  const data = ["--data", '{"replicas": 5}'];
+  const refused = await by(ann, "approve", id, ...data);
+  expect([refused.code, refused.stdout]).toEqual([64, ""]);
+  expect(refused.stderr).toContain("this voids the approval of approver:bob");
+  expect(refused.stderr).toContain("--yes");
+  expect((await at(ann, "n\n", "approve", id, ...data)).stdout).toBe("");
+  expect((await by(ann, "approve", id, "--data", '{"replicas": 3}')).stdout).toBe(`approved ${id}\n`);
+});
+
+test("who changes only an approval of their own is not asked", async () => {
+  const { id, ann, by } = await asked();
+  await by(ann, "approve", id);
+  expect((await by(ann, "approve", id, "--data", '{"replicas": 5}')).stdout).toContain("1 of 2 approvals");
+  expect((await by(ann, "approve", id, "--data", '{"replicas": 6}', "--yes")).code).toBe(0);
 });
 
 test("the prompt shows what others have approved, and 'agree' approves the same", async () => {
