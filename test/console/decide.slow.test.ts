@@ -2,7 +2,7 @@
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, tick } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
 type Api = ReturnType<typeof client>;
@@ -137,7 +137,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await words.getByText("Answer in words (r).").waitFor();
     const first = page.locator(".question", { hasText: "One?" });
     const before = await boxOf(page.locator(".question", { hasText: "Two?" }));
-    await first.getByRole("checkbox").check();
+    await tick(first.getByRole("checkbox"));
     // The bar pushes nothing.
     expect(await boxOf(page.locator(".question", { hasText: "Two?" }))).toEqual(before);
     await page.getByRole("button", { name: "Select all 2" }).click();

@@ -2,7 +2,7 @@
 import type { Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView, type TabOptions, widerThanWindow } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, type TabOptions, tick, widerThanWindow } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
 type Api = ReturnType<typeof client>;
@@ -263,7 +263,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await hosts.fill("3");
     await card.getByRole("button", { name: "Leave out hosts" }).tap();
     expect(await hosts.inputValue()).toBe("");
-    await card.getByLabel("web").check();
+    await tick(card.getByLabel("web"));
     const owner = card.getByRole("textbox", { name: /^owner/ });
     await owner.fill("ann");
     await owner.fill("");

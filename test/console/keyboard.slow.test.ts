@@ -185,6 +185,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await showView(page, view);
       for (const width of [1280, 360]) {
         await page.setViewportSize({ width, height: 780 });
+        // The page lays itself out anew once it knows its size.
+        await until(async () => (await widerThanWindow(page)).length === 0, { timeoutMs: 5_000 }).catch(
+          () => undefined,
+        );
         expect.soft(await unreachable(page), `${view} at ${width}`).toEqual([]);
         expect.soft(await widerThanWindow(page), `${view} at ${width}`).toEqual([]);
       }

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, freshDb, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, tick } from "../support/browser.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
@@ -338,7 +338,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await card.getByRole("button", { name: "Answer" }).click();
     await card.locator("text=The answer does not fit the question: depth: ").waitFor();
     await card.getByLabel("depth").fill("5");
-    await card.getByLabel("fast").check();
+    await tick(card.getByLabel("fast"));
     await card.getByRole("button", { name: "Answer" }).click();
     await card.getByRole("button", { name: "Undo" }).waitFor();
     await pass(page, 4);

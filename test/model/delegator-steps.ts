@@ -205,7 +205,7 @@ const answer = step<Answering>({
   },
 });
 
-async function answerOnce(model: Model, real: Real, item: Item, args: Answering): Promise<void> {
+export async function answerOnce(model: Model, real: Real, item: Item, args: Answering): Promise<void> {
   const by = principal(args.by, item);
   const { questions, open } = item;
   const picked = questions[questions.length - 1 - (args.question.n % 2)];

@@ -26,6 +26,8 @@ export function count(counts: Map<string, number>, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }
 
+export const ADMITTED = "DELEGATION_STATUS:admitted";
+
 /** Those at the end of a line first: the order in which none of them has its turn before it ends. */
 export const lastFirst = (items: readonly Item[]): Item[] =>
   [...items].sort((a, b) => (b.behind ? (b.line ?? 0) : 0) - (a.behind ? (a.line ?? 0) : 0));
@@ -49,7 +51,7 @@ export class Model {
   readonly #turns = new Turns();
   #places = 0;
   #lines = 0;
-  /** Ended, or asked about, at the same time as others of its conversation ended: it may have had its turn before. */
+  /** Ended, or asked about, at the same time as others of its conversation ended: whether it had its turn before is open. */
   readonly unsure = new Set<Item>();
   /** Ended delegations that their parents have not counted yet. */
   readonly #ended: Item[] = [];
@@ -434,7 +436,7 @@ export class Model {
 
   /** Cancels it at the same time as others. */
   cancelBesides(item: Item): void {
-    if (item.behind) this.unsure.add(item);
+    if (item.behind || item.log.at(-1) === ADMITTED) this.unsure.add(item);
     this.cancel(item, true);
   }
 

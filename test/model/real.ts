@@ -18,7 +18,7 @@ import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { isCounted, renumber, usedBy } from "./budgets.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
-import { count, lastFirst, Model, THIRD, UNIT } from "./model.ts";
+import { ADMITTED, count, lastFirst, Model, THIRD, UNIT } from "./model.ts";
 
 export const LEASE_SECONDS = THIRD;
 export const INTERRUPT_TTL = UNIT + THIRD;
@@ -162,9 +162,12 @@ export class Real {
   /** Checks that the record is as in the model. `unsure`: see there. */
   async check(item: Item, { unsure }: Pick<Model, "unsure">): Promise<void> {
     const { body } = await this.read(item);
-    if (unsure.delete(item) && body.version === item.version + 1) {
-      item.version += 1;
-      item.log.splice(-1, 0, "DELEGATION_STATUS:admitted");
+    const more = unsure.delete(item) ? body.version - item.version : 0;
+    const wasAdmitted = item.log.at(-2) === ADMITTED;
+    if (more === 1 || (more === -1 && wasAdmitted)) {
+      item.version += more;
+      if (more > 0) item.log.splice(-1, 0, ADMITTED);
+      else item.log.splice(-2, 1);
       renumber(item);
     }
     compare(item, body);

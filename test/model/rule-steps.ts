@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { askQuestion } from "./agent-steps.ts";
-import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
+import { agentIndex, answerOnce, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
 import type { ModelRule, Refusal } from "./item.ts";
 import { count, type Model } from "./model.ts";
 import { judge, type Real } from "./real.ts";
@@ -66,6 +66,38 @@ const askRuled = step<Pick<Create, "via" | "decision" | "uses"> & { pick: LeaseP
     } as const;
     await askQuestion(model, real, { ...question, again: false, hold });
     await askQuestion(model, real, { ...question, again: true, hold: true });
+  },
+});
+
+interface Council {
+  readonly via: number;
+  readonly pick: LeasePick;
+  readonly hold: boolean;
+  readonly given: readonly { readonly by: string; readonly shape: "decision" | "edited" }[];
+}
+
+/** A question that two people must approve, who do so in turn, some again or something else; by chance it is too rare. */
+const council = step<Council>({
+  name: "council",
+  check: mayPick,
+  async run(model, real, { via, pick, hold, given }) {
+    const { item } = pickLease(model, pick);
+    const agent = model.agent(item.target);
+    agent.votes = { needed: 2, notByDelegator: false };
+    await real.set(agent);
+    const question = {
+      by: "holder",
+      kind: "input",
+      shape: "approval",
+      expires: undefined,
+      again: false,
+    } as const;
+    await askQuestion(model, real, { ...question, via, pick, hold });
+    const common = { pick: { n: 0, fitting: true }, question: { n: 0, fitting: true }, key: null };
+    for (const [turn, one] of given.entries()) {
+      if (item.open?.question.shape !== "approval") return;
+      await answerOnce(model, real, item, { ...common, ...one, via: via + turn, next: "nothing" });
+    }
   },
 });
 
@@ -171,6 +203,21 @@ export const ruleSteps: readonly [number, fc.Arbitrary<Step>][] = [
         ),
       })
       .map(votes),
+  ],
+  [
+    3,
+    fc
+      .record({
+        ...{ via, pick, hold: fc.boolean() },
+        given: fc.array(
+          fc.record({
+            by: fc.constantFrom("approver:ann", "approver:ann", "operator", "delegator"),
+            shape: fc.constantFrom<("decision" | "edited")[]>("decision", "decision", "edited"),
+          }),
+          { minLength: 2, maxLength: 4 },
+        ),
+      })
+      .map(council),
   ],
   [1, fc.record({ agent: agentIndex, person: fc.constantFrom(true, false, false) }).map(approvals)],
 ];

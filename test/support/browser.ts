@@ -7,10 +7,12 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Locator,
   type Page,
 } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { CHROMIUM } from "./chromium.ts";
+import { until } from "./until.ts";
 
 /** In CI a missing browser is a failure. */
 export const SKIP = CHROMIUM === undefined && process.env.CI !== "true";
@@ -87,6 +89,12 @@ function pressAgain(): void {
     const target = pressed;
     setTimeout(() => target?.dispatchEvent(click), 600);
   }).observe(document, { childList: true, subtree: true });
+}
+
+/** Checks a box. Unlike Playwright's `check`, it waits for the second press if the first one was ignored. */
+export async function tick(box: Locator): Promise<void> {
+  await box.click();
+  await until(() => box.isChecked());
 }
 
 /** Lets the timers of the page pass, for a tab with `movesClock`: nobody has to wait for them. */
