@@ -172,6 +172,33 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
     const approve = (by: string) => saying("int_x", by, "approve", { votes });
     askedAndAnswered(history, COUNCIL, saying("int_x", "approver:ann", "approve"), approve("caller:ann"));
   },
+  untold: (history) => {
+    askedAndAnswered(history, COUNCIL, saying("int_x", "approver:ann", "deny"));
+    const [end] = history.stored.get("dlg_0_asked")?.slice(-1) ?? [];
+    if (end) Object.assign(end, { state: "canceled" });
+    Object.assign(history.dump.records.at(-1) ?? {}, { state: "canceled" });
+  },
+  mistold: ({ notices }) => {
+    const notice = {
+      ...{
+        t: 1,
+        proc: "r",
+        row: "notice" as const,
+        subscription: "sub_1",
+        as: "approver:ann",
+        type: "question",
+      },
+      ...{ id: "dlg_0_unknown", what: "question int_1", count: 1, genuine: true },
+    };
+    notices.push({ ...notice, notice: "ntf_a" }, { ...notice, notice: "ntf_b" });
+  },
+  "dead-link": ({ calls }) => {
+    const press = {
+      ...{ proc: "r", op: "press", id: "dlg_0_unknown", asked: "int_x", link: "twice", text: "approver:ann" },
+      ...{ start: 1, end: 2, result: "ok" as const },
+    };
+    calls.push({ ...press, decision: "approve" }, { ...press, decision: "deny" });
+  },
   mismatch: ({ finals }) => {
     first(finals).hash = "another";
   },

@@ -218,6 +218,25 @@ export const DEFECTS: Record<RuleName, Defect> = {
     "or not record.votes then",
     { behavior: "ask" },
   ),
+  untold: defect(
+    "notifies nobody of every second end",
+    "engine/subscriptions/happenings.js",
+    /if \(!TERMINAL_EVENT_TYPES\.includes\(type\)/,
+    "if (entry.seq % 2 === 0 || !TERMINAL_EVENT_TYPES.includes(type)",
+  ),
+  mistold: defect(
+    "gives each notification another id at each try",
+    "engine/subscriptions/notification.js",
+    /`ntf_\$\{createHash/,
+    `\`ntf_\${Math.random().toString(36).slice(2, 6)}\${createHash`,
+  ),
+  "dead-link": defect(
+    "lets a used link answer",
+    "engine/links/use.js",
+    /if \(link\.used !== (?:void 0|undefined)\)/,
+    "if (false)",
+    { behavior: "ask", minutes: 0.4, rate: 30 },
+  ),
   mismatch: defect(
     "shows something else at each gateway",
     "lifecycle/stored-delegation.js",

@@ -11,6 +11,7 @@ import { isTerminal, stateSchema } from "../../src/schema/delegation.ts";
 import { until } from "../support/until.ts";
 import { toFacts } from "./check/facts.ts";
 import { ticket } from "./check/finals.ts";
+import { untold } from "./check/notices.ts";
 import { undelivered } from "./check/outside.ts";
 import { missed } from "./check/subscribers.ts";
 import { dump, unmoved } from "./dump.ts";
@@ -70,11 +71,12 @@ export async function endRun(stage: Stage, say: (line: string) => void): Promise
     child.send("finish");
   }
   await until(() => stage.workers.every(({ child }) => child.isGone())).catch(() => undefined);
+  const recorded = assemble(rowsOf(stage));
   return {
-    ...assemble(rowsOf(stage)),
+    ...recorded,
     ...{ fsync: stage.options.fsync, stored, finals, rules, waiting, dump: last },
     logs: logsOf(stage),
-    secrets: stage.secrets,
+    secrets: [...stage.secrets, ...new Set(recorded.calls.flatMap(({ link }) => link ?? []))],
     deaths: [...stage.gateways.flatMap(({ child }) => child.deaths), ...stage.troubles],
   };
 }
@@ -344,7 +346,7 @@ async function caughtUp(stage: Stage, stored: History["stored"], last: Dump): Pr
   const end = performance.now() + stage.options.patienceSeconds * 1_000;
   for (;;) {
     const facts = toFacts({ ...emptyHistory(), ...assemble(rowsOf(stage)), stored, dump: last });
-    const missing = missed(facts).length + undelivered(facts).length;
+    const missing = missed(facts).length + undelivered(facts).length + untold(facts).length;
     if (missing === 0 || performance.now() > end) return;
     await stage.pause(500);
   }

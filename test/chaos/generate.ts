@@ -12,7 +12,7 @@ import {
   type StoredRecord,
 } from "./history.ts";
 import type { RowOf } from "./rows.ts";
-import { COUNCIL } from "./setup.ts";
+import { COUNCIL, EVERYTHING } from "./setup.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** The parts that a mutation may change. */
@@ -22,6 +22,7 @@ export interface Draft extends Mutable<History> {
   subscribes: RowOf<"subscribe">[];
   resets: RowOf<"reset">[];
   deliveries: RowOf<"delivery">[];
+  notices: Mutable<RowOf<"notice">>[];
   a2a: RowOf<"a2a">[];
   agui: RowOf<"agui">[];
   faults: RowOf<"fault">[];
@@ -38,6 +39,9 @@ export interface Draft extends Mutable<History> {
 
 const CALLER = "caller:alice";
 const TALK = "talk";
+/** Has a subscription to the council's work. */
+const WATCHER = "approver:ann";
+const SUBSCRIPTION = "sub_1";
 export const SECRET = "whsec_of-the-test";
 
 /** The moves of each delegation: each number picks one of the moves that are legal at that point. */
@@ -81,6 +85,10 @@ function build(drawn: readonly (readonly number[])[]): Draft {
   const draft: Draft = { ...emptyHistory(), secrets: [SECRET], rules: [{ ...RULE }] };
   draft.subscribes.push({ t: 0, proc: "s", row: "subscribe", sub: "s", as: CALLER, from: "0" });
   for (const [n, walk] of drawn.entries()) one(draft, n, walk);
+  draft.calls.push({
+    ...{ proc: "q", op: "subscribe", as: WATCHER, subscription: SUBSCRIPTION, text: EVERYTHING, to_ms: 0 },
+    ...{ start: 0, end: 1, result: "ok" },
+  });
   makeTree(draft);
   return draft;
 }
@@ -100,7 +108,15 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     if (status === MOVES.vote.status) {
       const [by, changes, voided] = [[`approver:a${seq}`], `${seq}`, votes.by];
       votes = { by, changes };
-      return saying(asked, `approver:a${seq}`, "approve", { changes, votes: by, voided });
+      const linked = {
+        asked,
+        subscription: SUBSCRIPTION,
+        link: `${n}/${seq}`,
+        text: by[0],
+        decision: "approve",
+      };
+      call("press", linked);
+      return { ...saying(asked, `approver:a${seq}`, "approve", { changes, votes: by, voided }), via: "link" };
     }
     if (status !== MOVES.answer.status) return undefined;
     const { changes } = votes;
@@ -181,6 +197,11 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   }
   const { state } = now;
   t += 10;
+  if (target === COUNCIL && isTerminal(state))
+    draft.notices.push({
+      ...{ t, proc: "r", row: "notice", subscription: SUBSCRIPTION, as: WATCHER, notice: `ntf_${n}` },
+      ...{ type: "ended", id, what: "ended", count: 1, genuine: true },
+    });
   draft.deliveries.push({
     t,
     proc: "r",

@@ -166,6 +166,7 @@ export function emptyHistory() {
       subscribes: [],
       resets: [],
       deliveries: [],
+      notices: [],
       a2a: [],
       agui: [],
       faults: [],
@@ -191,6 +192,7 @@ export interface Recorded {
   readonly subscribes: readonly RowOf<"subscribe">[];
   readonly resets: readonly RowOf<"reset">[];
   readonly deliveries: readonly RowOf<"delivery">[];
+  readonly notices: readonly RowOf<"notice">[];
   readonly a2a: readonly RowOf<"a2a">[];
   readonly agui: readonly RowOf<"agui">[];
   readonly faults: readonly RowOf<"fault">[];
@@ -205,6 +207,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
   const subscribes: RowOf<"subscribe">[] = [];
   const resets: RowOf<"reset">[] = [];
   const deliveries: RowOf<"delivery">[] = [];
+  const notices: RowOf<"notice">[] = [];
   const a2a: RowOf<"a2a">[] = [];
   const agui: RowOf<"agui">[] = [];
   const faults: RowOf<"fault">[] = [];
@@ -214,6 +217,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
     else if (row.row === "subscribe") subscribes.push(row);
     else if (row.row === "reset") resets.push(row);
     else if (row.row === "delivery") deliveries.push(row);
+    else if (row.row === "notice") notices.push(row);
     else if (row.row === "a2a") a2a.push(row);
     else if (row.row === "agui") agui.push(row);
     else if (row.row === "fault") faults.push(row);
@@ -232,7 +236,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
       }
     }
   }
-  return { calls, events, subscribes, resets, deliveries, a2a, agui, faults, outages };
+  return { calls, events, subscribes, resets, deliveries, notices, a2a, agui, faults, outages };
 }
 
 /** The rows of a file, without an incomplete last line of a killed process. */

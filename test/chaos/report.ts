@@ -27,6 +27,7 @@ export function screen({ options, summary, verdict, found, kept }: Run): string 
     line("budgets", list(summary.budgets)),
     line("conversations", summary.conversations),
     line("rules", list(summary.rules)),
+    line("notifications", list(summary.notices)),
     line("votes", list(summary.votes)),
     line("faults", `${Object.values(summary.faults).reduce((a, b) => a + b, 0)} (${list(summary.faults)})`),
     line(

@@ -23,6 +23,9 @@ const factsSchema = z.object({
   asked: z.string().optional(),
   used: z.string().optional(),
   use_key: z.string().optional(),
+  /** A subscription to notifications, and a link that answers, which came by one. */
+  subscription: z.string().optional(),
+  link: z.string().optional(),
   /** What an answer or a rule decides. */
   decision: z.string().optional(),
   /** A rule, and what was asked of it: the pattern of actions, bounds of their argument `n`, and its ends. */
@@ -93,6 +96,23 @@ export const rowSchema = z.discriminatedUnion("row", [
     id: z.string(),
     seq: z.number(),
     state: z.string(),
+    genuine: z.boolean(),
+  }),
+  /** A notification of a subscription arrived. */
+  z.object({
+    ...stamp,
+    row: z.literal("notice"),
+    subscription: z.string(),
+    /** The principal that is notified. */
+    as: z.string(),
+    notice: z.string(),
+    type: z.string(),
+    /** The delegation; empty: of several. */
+    id: z.string(),
+    /** What of the delegation it tells, in words that differ for everything that it may tell. */
+    what: z.string(),
+    /** How many it stands for. */
+    count: z.number(),
     genuine: z.boolean(),
   }),
   /** A state that an A2A stream or task showed. */

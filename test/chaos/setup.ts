@@ -41,8 +41,8 @@ export const setupSchema = z.object({
   behavior: z.string().nullable(),
   /** Whether submits have an idempotency key. */
   keyed: z.boolean(),
-  /** The address of the callback receiver, and the secret that signs callbacks. */
-  receiver: z.object({ url: z.string(), port: z.number(), secret: z.string() }),
+  /** Where callbacks and notifications are received, and the secret that signs both. */
+  receiver: z.object({ url: z.string(), noticeUrl: z.string(), port: z.number(), secret: z.string() }),
   /** The port of the push agent's server. */
   serverPort: z.number(),
 });
@@ -57,6 +57,8 @@ export type Order = z.infer<typeof orderSchema>;
 export const SHELF = "shelf";
 /** An agent whose questions need the approvals of two people who did not delegate. */
 export const COUNCIL = "council";
+/** The events of a subscription to all of the council's work; others are about its questions. */
+export const EVERYTHING = "question,question_expired,ended";
 export const PUSH_AGENT = "pushed";
 export const MCP_AGENT = "mcp";
 export const LIBRARY_AGENT = "library";

@@ -139,6 +139,8 @@ export class Stage {
       ERRAND_SHARDS: String(this.options.shards),
       ERRAND_WORKERS: String(this.options.workers),
       ERRAND_CALLBACK_ALLOW: "127.0.0.1",
+      // Without it notifications have no links.
+      ERRAND_PUBLIC_URL: url,
       ERRAND_RETENTION_SECONDS: String(this.options.retentionSeconds),
     };
     const child = new Child(name, this.logOf(name), () => ({
@@ -181,6 +183,7 @@ export class Stage {
     const serverPort = await freePort();
     const receiver = {
       url: `http://127.0.0.1:${receiverPort}/hook`,
+      noticeUrl: `http://127.0.0.1:${receiverPort}/notice`,
       port: receiverPort,
       secret: this.secret,
     };

@@ -32,6 +32,14 @@ export interface Summary {
     /** Answers and votes that they gave. */
     readonly answers: number;
   };
+  readonly notices: {
+    readonly received: number;
+    /** With the same id as one before. */
+    readonly repeated: number;
+    /** Of links. */
+    readonly pressed: number;
+    readonly answered: number;
+  };
   /** Of questions that need several people. */
   readonly votes: { readonly given: number; readonly approved: number; readonly denied: number };
   /** Of submits that were accepted at the first try, in ms. */
@@ -94,6 +102,7 @@ export function summarize(history: History, seconds: number): Summary {
     budgets: budgetsOf(history),
     conversations: conversationsOf(history),
     rules: rulesOf(history),
+    notices: noticesOf(history),
     votes: votesOf(history),
     accepted_ms: { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: quantile(times, 1) },
     unanswered_ms: Math.round(Math.max(0, ...submits.flatMap(waited))),
@@ -122,6 +131,16 @@ function rulesOf({ calls, stored }: History): Summary["rules"] {
     new Set(calls.filter((call) => call.op === op && call.result === "ok").map(({ rule }) => rule)).size;
   const answers = [...stored.values()].flat().filter(({ answer }) => answer?.via === "rule").length;
   return { created: accepted("create_rule"), revoked: accepted("revoke_rule"), answers };
+}
+
+function noticesOf({ notices, calls, stored }: History): Summary["notices"] {
+  const ids = new Set(notices.map(({ notice }) => notice));
+  return {
+    received: notices.length,
+    repeated: notices.length - ids.size,
+    pressed: calls.filter(({ op }) => op === "press").length,
+    answered: [...stored.values()].flat().filter(({ answer }) => answer?.via === "link").length,
+  };
 }
 
 function votesOf({ stored, dump }: History): Summary["votes"] {

@@ -1,6 +1,6 @@
 /** Subscriptions: who is told of what, when, and what becomes of a channel that fails. */
 import { Webhook } from "standardwebhooks";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { keys } from "../../src/redis/keys.ts";
 import { as } from "../support/broker.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -340,4 +340,20 @@ test("a changed channel gets what waits, a deleted subscription sends nothing, a
       (key) => !key.endsWith(":version") && !key.endsWith(":notifier"),
     ),
   ).toEqual([]);
+});
+
+test("it is signed by the clock of Redis, which all gateways share, and not by the gateway's own", async () => {
+  const { ann, subscribe, tick, ask } = await setup();
+  const { url, received } = await startReceiver();
+  await subscribe(ann, { events: ["question"], deliver: [{ kind: "webhook", url, secret: SECRET }] });
+  await tick();
+  await ask("Drop the table?");
+  const before = Date.now();
+  // An hour slow.
+  vi.useFakeTimers({ toFake: ["Date"], now: before - 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  await tick();
+  await until(() => received.length === 1);
+  const signedAt = Number(received[0]?.headers["webhook-timestamp"]) * 1000;
+  expect(Math.abs(before - signedAt)).toBeLessThan(60_000);
 });

@@ -99,8 +99,12 @@ async function callBack(
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 /** Signs with every secret, so that the receiver can rotate them. */
-export function sign(id: string, body: string, secrets: readonly string[]): Record<string, string> {
-  const now = new Date();
+export function sign(
+  id: string,
+  body: string,
+  secrets: readonly string[],
+  now = new Date(),
+): Record<string, string> {
   const signatures = secrets.map((secret) => new Webhook(secret).sign(id, now, body));
   return {
     "content-type": "application/json",

@@ -122,7 +122,7 @@ async function step(broker: Needs, found: LaneAt, held: LaneClaim): Promise<bool
   if (next.message === null) return goOn(next.count, state);
   const slot = broker.subscriptions.slots.acquire(owner);
   if (slot === null) return wait(SLOT_MS);
-  const sent = await send(broker, owner, channel, next.message).finally(slot);
+  const sent = await send(broker, owner, channel, next.message, now).finally(slot);
   if (sent.kind === "wait") return wait(sent.ms);
   if (sent.kind === "delivered") {
     broker.metrics.notifications.inc({ channel: channel.kind, outcome: "delivered" });

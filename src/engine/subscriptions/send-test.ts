@@ -43,9 +43,10 @@ export async function testSubscription(
   const subscription = await findSubscription(broker, principal, id);
   await requirePace(broker, principal);
   const { deliver } = subscription.settings;
-  const notification = testOf(broker, subscription, await broker.subscriptions.store.now(), randomId(8));
+  const now = await broker.subscriptions.store.now();
+  const notification = testOf(broker, subscription, now, randomId(8));
   const sent = await Promise.all(
-    deliver.map((channel) => send(broker, subscription.owner, channel, notification)),
+    deliver.map((channel) => send(broker, subscription.owner, channel, notification, now)),
   );
   return {
     deliver: deliver.map(({ kind }, n) => {

@@ -8,6 +8,7 @@ import { type Facts, toFacts, type Violation } from "./facts.ts";
 import { mismatch, ticket } from "./finals.ts";
 import { fence, lostReply, staleLease, twoReplies, usedTwice, wokenEarly } from "./leases.ts";
 import { judge, type Verdict } from "./loss.ts";
+import { deadLink, mistold, untold } from "./notices.ts";
 import { a2aOrder, agUiOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
 import { misruled, overused, revokedRule } from "./rules.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
@@ -44,6 +45,9 @@ export const RULES = {
   overused,
   misruled,
   outvoted,
+  untold,
+  mistold,
+  "dead-link": deadLink,
   mismatch,
   ticket,
   "delivery-forged": forgedDelivery,

@@ -36,7 +36,7 @@ export interface Facts {
   readonly sightings: ReadonlyMap<string, readonly RowOf<"event">[]>;
 }
 
-function groupBy<T>(items: Iterable<T>, nameOf: (item: T) => string): Map<string, T[]> {
+export function groupBy<T>(items: Iterable<T>, nameOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const name = nameOf(item);

@@ -75,6 +75,8 @@ function wrongStep(before: Ballot, answer: ShownAnswer, status: string, delegato
   if (isLast !== votes.length >= NEEDED) return `${votes.length} of ${NEEDED} approved this`;
   if (!same(answer.votes ?? [], votes))
     return `it shows the votes of ${answer.votes?.join()}, not ${votes.join()}`;
-  const voided = content === before.content ? [] : before.votes;
+  // Who changes their own mind voids nobody's approval.
+  const isOther = (by: string): boolean => personOf(by) !== personOf(answer.by);
+  const voided = content === before.content ? [] : before.votes.filter(isOther);
   return isLast || same(answer.voided ?? [], voided) ? null : `it shows ${answer.voided?.join()} as voided`;
 }

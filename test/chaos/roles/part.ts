@@ -21,7 +21,8 @@ export interface Answer {
 }
 
 export interface Request {
-  readonly as: string;
+  /** The principal; absent: nobody's token is sent. */
+  readonly as?: string;
   readonly method?: string;
   readonly path: string;
   readonly body?: unknown;
@@ -112,7 +113,7 @@ export class Part {
       const response = await fetch(`${request.gateway ?? this.gateway()}${path}`, {
         method,
         headers: {
-          authorization: `Bearer ${this.token(as)}`,
+          ...(as !== undefined && { authorization: `Bearer ${this.token(as)}` }),
           ...(body !== undefined && { "content-type": "application/json" }),
           ...headers,
         },

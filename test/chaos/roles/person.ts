@@ -5,12 +5,18 @@
 import * as z from "zod";
 import { isBudgetQuestion } from "../../../src/schema/budget-question.ts";
 import { ACTIONS, ARGUMENT_BELOW, COUNCIL } from "../setup.ts";
+import { resubscribing, subscribing } from "./notices.ts";
 import { type Part, shown } from "./part.ts";
 
 export async function runPerson(part: Part): Promise<void> {
   const names = Object.keys(part.setup.tokens);
   const approvers = names.filter((name) => name.startsWith("approver:"));
-  await Promise.all([...names.map((as) => ruling(part, as)), ...approvers.map((as) => voting(part, as))]);
+  await Promise.all([
+    ...names.map((as) => ruling(part, as)),
+    ...approvers.map((as) => voting(part, as)),
+    ...names.map((as) => subscribing(part, as)),
+    ...approvers.map((as) => resubscribing(part, as)),
+  ]);
 }
 
 const ruleSchema = z.looseObject({ id: z.string() });

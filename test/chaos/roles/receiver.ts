@@ -1,10 +1,11 @@
 /**
- * Receives callbacks and push notifications, and verifies them. Answers some with an error, so that they are
- * repeated.
+ * Receives callbacks, push notifications and the notifications of subscriptions, and verifies them. Answers some with an
+ * error, so that they are repeated.
  */
 import { createServer } from "node:http";
 import { z } from "zod";
 import { CallbackError, verifyCallback } from "../../../src/client/callback.ts";
+import { noticed } from "./notices.ts";
 import type { Part } from "./part.ts";
 
 const toldSchema = z.looseObject({
@@ -27,7 +28,13 @@ export async function runReceiver(part: Part): Promise<void> {
       if (!(error instanceof CallbackError)) throw error;
       // A fault may set the gateway's clock minutes wrong; then the receiver must refuse the call.
       if (error.code === "old") return void response.writeHead(400).end();
-      genuine = false;
+      // A notification is signed alike, and is no event: that is found last.
+      genuine = error.code === "invalid" && request.url?.startsWith("/notice") === true;
+    }
+    if (request.url?.startsWith("/notice") === true) {
+      noticed(part, new URL(request.url, receiver.noticeUrl).searchParams.get("as") ?? "", body, genuine);
+      // It has it; the broker does not know, and repeats it.
+      return void response.writeHead(part.random.chance(0.1) ? 503 : 204).end();
     }
     const { delegation_id: id = "", seq = 0, state = "failed" } = toldSchema.parse(JSON.parse(body));
     part.recorder.note({ row: "delivery", kind: "callback", id, seq, state, genuine });

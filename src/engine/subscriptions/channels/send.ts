@@ -10,8 +10,14 @@ import { webhookCall } from "./webhook.ts";
 
 export type Sends = Pick<Broker, "egress" | "hostLimiter" | "mailer" | "webPush">;
 
-/** Never throws. `problem` contains nothing of what was sent, and no secret. */
-export async function send(broker: Sends, owner: string, channel: Channel, message: Composed): Promise<Sent> {
+/** `now`: by Redis' clock, ms. Never throws. `problem` contains nothing of what was sent, and no secret. */
+export async function send(
+  broker: Sends,
+  owner: string,
+  channel: Channel,
+  message: Composed,
+  now: number,
+): Promise<Sent> {
   const host = channel.kind === "email" ? "mail" : new URL(channel.url).host;
   const slot = broker.hostLimiter.acquire(host, `notifications of ${owner}`);
   if (typeof slot === "number") return { kind: "wait", ms: slot };
@@ -20,7 +26,7 @@ export async function send(broker: Sends, owner: string, channel: Channel, messa
     const { kind } = channel;
     return await post(
       broker,
-      await callOf(broker, channel, message),
+      await callOf(broker, channel, message, now),
       kind === "web_push" ? NO_BROWSER : GONE,
     );
   } catch (error) {
@@ -36,10 +42,11 @@ function callOf(
   broker: Sends,
   channel: Exclude<Channel, { kind: "email" }>,
   message: Composed,
+  now: number,
 ): HttpPost | Promise<HttpPost> {
   switch (channel.kind) {
     case "webhook":
-      return webhookCall(channel, message.notification);
+      return webhookCall(channel, message.notification, now);
     case "slack":
       return slackCall(channel, message.notification);
     case "ntfy":

@@ -5,9 +5,14 @@ import type { HttpPost } from "./outcome.ts";
 
 type Webhook = Extract<Channel, { kind: "webhook" }>;
 
-export function webhookCall({ url, secret, token }: Webhook, notification: Notification): HttpPost {
+/** Signed by Redis' clock: a receiver refuses a timestamp that is minutes off, as that of a gateway's own clock may be. */
+export function webhookCall(
+  { url, secret, token }: Webhook,
+  notification: Notification,
+  now: number,
+): HttpPost {
   const body = JSON.stringify(notification);
-  const signed = sign(notification.id, body, secret === undefined ? [] : [secret]);
+  const signed = sign(notification.id, body, secret === undefined ? [] : [secret], new Date(now));
   return {
     url,
     body,
