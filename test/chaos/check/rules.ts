@@ -151,15 +151,16 @@ function denialsOf({ calls }: Facts, known: ReadonlyMap<string, FinalRule>, made
   });
 }
 
-/** A denial wins over every approval. */
+/** A denial wins over every approval of the same action; a question may propose several. */
 function denied(ruled: Ruled, denials: readonly Denial[]): string[] {
-  const approves = ruled.answer.requests.some(({ decision }) => decision === "approve");
-  if (!approves) return [];
+  const isApproved = ({ request }: AskedAction): boolean =>
+    ruled.answer.requests.some((one) => one.request === request && one.decision === "approve");
+  const approved = ruled.asked.actions.filter(isApproved);
   return denials.flatMap(({ rule, from, to }) => {
     const isFor =
       rule.agent === ruled.target && (!rule.by.startsWith("caller:") || rule.by === ruled.delegator);
     const holds = from < ruled.askedAt && ruled.at < to;
-    if (!isFor || !holds || !ruled.asked.actions.some((action) => fits(rule, action))) return [];
+    if (!isFor || !holds || !approved.some((action) => fits(rule, action))) return [];
     return [`it was approved by rules, and ${rule.id} denies it`];
   });
 }
