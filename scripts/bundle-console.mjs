@@ -22,7 +22,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 250_000 };
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
  * the page sends), the texts of limits, the list of audited actions, the checks of budgets, of usage, of subscriptions, of rules and of the schemas that agents ask with, and the clients' proxies, batches,
- * bulk changes, inbox, waits, nodes of trees and checks of options.
+ * bulk changes, inbox, waits, nodes of trees, checks of options and errors of models' providers (the agents of the demo ask no model).
  */
 const lean = {
   name: "lean",
@@ -71,6 +71,9 @@ const lean = {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
     });
+    onLoad({ filter: /src\/client\/provider-errors\.ts$/ }, () => ({
+      contents: "export const providerError = () => null; export const providerUnavailable = () => null;",
+    }));
     onLoad({ filter: /src\/client\/delegator\.ts$/ }, ({ path }) => ({
       // What only checks its options need not be async.
       contents: readFileSync(path, "utf8")

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { groupsOf } from "../../src/console/inbox/equal.ts";
 import type { Asked } from "../../src/console/needs/rows.ts";
 import type { Interrupt } from "../../src/schema/delegation.ts";
+import { hasVoted } from "../../src/schema/vote-text.ts";
 
 const READER = "approver:ann";
 const AT = "2026-01-01T12:00:00.000Z";
@@ -30,7 +31,8 @@ function asked(request: object, { target = "scout", kind = "input" as Interrupt[
   };
 }
 
-const sizes = (...rows: Asked[]): number[] => groupsOf(rows, READER).map(({ members }) => members.length);
+const isOwn = ({ interrupt }: Asked["listed"]) => interrupt !== null && hasVoted(interrupt, READER);
+const sizes = (...rows: Asked[]): number[] => groupsOf(rows, isOwn).map(({ members }) => members.length);
 const deploy = (more: object = {}) => ({ name: "deploy", arguments: { to: "eu", hosts: [1, 2], ...more } });
 
 test("questions are equal by agent, action and arguments, in any order of the members and whatever is said of them", () => {
@@ -64,7 +66,7 @@ test("the same words, or the same form, are no reason to answer them together", 
 test("groups stand in the order of their first questions", () => {
   const [a, b] = [asked({ action: deploy() }), asked({ action: deploy({ to: "us" }) })];
   const again = asked({ action: deploy() });
-  expect(groupsOf([a, b, again], READER).map(({ members }) => members.map(({ id }) => id))).toEqual([
+  expect(groupsOf([a, b, again], isOwn).map(({ members }) => members.map(({ id }) => id))).toEqual([
     [a.id, again.id],
     [b.id],
   ]);

@@ -146,13 +146,64 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     const own = await open(url, alice.token);
     const mine = own.locator(".needs .question");
-    await mine.getByRole("button", { name: "Approve as proposed, which voids the approval of ann" }).click();
-    await pass(own, 5);
-    await mine.getByText("Somebody else than the delegator must approve what agent 'scout' asks.").waitFor();
-    await mine.getByText("Deny it, or leave it to those whose approvals count").waitFor();
+    await mine
+      .getByText("Only Deny is yours: somebody else than the delegator must approve it. Needs 3 approvals.")
+      .waitFor();
+    expect(await own.title()).toBe("Errand");
+    expect(await mine.locator(".buttons button").allTextContents()).toEqual(["Deny "]);
+    expect(await mine.getByRole("button", { name: /approve|for 20 min/i }).count()).toBe(0);
     await mine.getByRole("button", { name: /^Deny/ }).click();
     await pass(own, 5);
     await until(async () => (await api.get(id)).body.state === "submitted");
+  });
+
+  test("whose approval does not count is not needed, and can only deny, until the escalation", async () => {
+    const { url, api, ann, ask, votesOf } = await setup({
+      ...{ needed: 2, by: ["approver:bob", "caller:*"] },
+      ...{ escalate_seconds: 600, escalate_to: ["approver:ann"] },
+    });
+    const { id } = await ask("Release one");
+    await ask("Release two", deploy({ expires_in_seconds: 3_100 }));
+    await api.call("PUT", "/v1/agents/plain", {});
+    const free = (await api.delegate("plain", { task: "Release three" })).body.id;
+    const [{ lease_id }] = (await api.lease("plain")).body.leases;
+    await api.interrupt(lease_id, deploy({ text: "And three?", expires_in_seconds: 4_000 }));
+    const page = await open(url, ann.token);
+    await showView(page, "#/needs");
+    const rows = page.locator(".ask-row");
+    await until(async () => (await page.title()) === "(1) Errand");
+    // What needs the reader is first, although it expires last; equal ones are not decided together.
+    await until(async () => (await rows.allTextContents())[0]?.includes("And three?") === true);
+    expect(await rows.count()).toBe(3);
+    expect(await rows.nth(1).textContent()).toContain("Others must approve: Deploy it?");
+    await rows.nth(1).click();
+    const detail = page.locator(".inbox-detail .question");
+    await detail.getByText("Only Deny is yours: your approval counts in 10 min. Needs 2 approvals").waitFor();
+    await pass(page, 1);
+    expect(await detail.locator(".buttons button").allTextContents()).toEqual(["Deny "]);
+    expect(await detail.getByRole("button", { name: "Yes, for 20 min" }).count()).toBe(0);
+    await page.keyboard.press("a");
+    await detail.getByText("You can only deny it (d).").waitFor();
+    await showView(page, `#/?open=${id}`);
+    await page.getByText("Others must approve; you may deny").waitFor();
+    await showView(page, "#/needs");
+    await pass(page, 601);
+    await until(async () => (await page.title()) === "(3) Errand");
+    await page.getByRole("button", { name: "1 new question" }).click();
+    await rows.filter({ hasText: "× 2" }).click();
+    await detail.getByRole("button", { name: "Approve" }).waitFor();
+
+    const operator = await open(url, OPERATOR);
+    await showView(operator, `#/?open=${id}`);
+    const own = operator.locator(".open-part");
+    await own
+      .getByText("Only Deny is yours: it needs the approval of approver:bob, caller:*. Needs 2")
+      .first()
+      .waitFor();
+    await own.getByRole("button", { name: /^Deny/ }).click();
+    await pass(operator, 5);
+    await until(async () => (await votesOf(id)) === undefined);
+    expect((await api.get(free)).body.state).toBe("input_required");
   });
 
   test("the operator sets whose approvals count; the timeline, the conversation and Answered name everybody", async () => {

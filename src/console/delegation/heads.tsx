@@ -7,7 +7,7 @@ import type { Delegation, State } from "../../schema/delegation.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
-import { isApproved } from "../needs/mine.ts";
+import { isApproved, isCounted } from "../needs/mine.ts";
 import { isOperator, mayDelegate, mayRedrive, maySteer, seesAll } from "../session/rights.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
@@ -143,7 +143,9 @@ function Asks({ delegation }: Props) {
       {isApproved(interrupt)
         ? "You approved, and others must, too"
         : maySteer(delegation)
-          ? "You may answer"
+          ? isCounted(delegation)
+            ? "You may answer"
+            : "Others must approve; you may deny"
           : `${nameOf(delegator)} or an approver may answer`}
       , <Left until={interrupt.expires_at} />.
     </p>

@@ -5,7 +5,7 @@ import { hrefOf } from "../app/route.ts";
 import { listedOf } from "../data/delegations.ts";
 import { answerLater, undo, waitingIds } from "../needs/answers.ts";
 import { ballotKey, moreText } from "../needs/ballot.ts";
-import { isApproved } from "../needs/mine.ts";
+import { isApproved, isForOthers } from "../needs/mine.ts";
 import { failures, pending } from "../needs/outcomes.ts";
 import type { Decision } from "../needs/proposal.ts";
 import { type Asked, type IsOpen, outcomeOf } from "../needs/rows.ts";
@@ -100,11 +100,12 @@ export function EqualQuestions({ group, isOpen }: Props) {
 const currentOf = ({ listed }: Asked): Interrupt | null =>
   listedOf(listed.id)?.value.interrupt ?? listed.interrupt;
 
-/** Whether the reader has not approved it, and nobody has approved something else since it was drawn. */
+/** Whether it waits for the reader, and nobody has approved something else since it was drawn. */
 function isAsShown(asked: Asked): boolean {
   const now = currentOf(asked);
   const { interrupt } = asked.listed;
-  return now !== null && interrupt !== null && !isApproved(now) && ballotKey(now) === ballotKey(interrupt);
+  if (now === null || interrupt === null || isForOthers({ ...asked.listed, interrupt: now })) return false;
+  return ballotKey(now) === ballotKey(interrupt);
 }
 
 /** Approves what others have approved already, if they changed it. */

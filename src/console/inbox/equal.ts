@@ -3,7 +3,6 @@
  * seen the action of one has seen that of all, so they may be decided together.
  */
 import { sortedJson } from "../../schema/sorted-json.ts";
-import { hasVoted } from "../../schema/vote-text.ts";
 import { votedOtherwise } from "../../schema/voted-answers.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { isDecidable, readAction } from "../needs/proposal.ts";
@@ -15,13 +14,14 @@ export interface Group {
   readonly members: readonly [Asked, ...Asked[]];
 }
 
-/** In the order of their first questions. What the reader has approved is no longer decided with others. */
-export function groupsOf(rows: readonly Asked[], reader: string): readonly Group[] {
+/** In the order of their first questions. What waits for the approvals of others is not decided with what needs the reader. */
+export function groupsOf(
+  rows: readonly Asked[],
+  isForOthers: (listed: ListedDelegation) => boolean,
+): readonly Group[] {
   const found = new Map<string, [Asked, ...Asked[]]>();
   for (const row of rows) {
-    const { interrupt } = row.listed;
-    const isOwn = interrupt !== null && hasVoted(interrupt, reader);
-    const key = (isOwn ? null : equality(row.listed)) ?? row.id;
+    const key = (isForOthers(row.listed) ? null : equality(row.listed)) ?? row.id;
     const group = found.get(key);
     if (group) group.push(row);
     else found.set(key, [row]);

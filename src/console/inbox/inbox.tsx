@@ -6,11 +6,11 @@ import { useKey } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
 import { hasQuestions } from "../data/delegations.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { isForOthers } from "../needs/mine.ts";
 import { Needs, NothingNeeded } from "../needs/needs.tsx";
 import { QuestionCard } from "../needs/question-card.tsx";
 import { askedNow, outcomeOf } from "../needs/rows.ts";
 import { NeedsTitle } from "../needs/title.tsx";
-import { session } from "../session/session.ts";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
 import { nameOf } from "../ui/words.ts";
@@ -57,11 +57,7 @@ function ListAndDetail() {
   const fits = ({ target, delegator }: ListedDelegation) =>
     (agent === null || target === agent) && (whom === null || delegator === whom);
   const asked = all.filter(({ listed }) => fits(listed));
-  const { rows, waiting, showAll } = useSteady(
-    list,
-    groupsOf(asked, session.value?.principal ?? ""),
-    ({ key }) => key,
-  );
+  const { rows, waiting, showAll } = useSteady(list, groupsOf(asked, isForOthers), ({ key }) => key);
   const { shown, more } = useFirst(rows, SHOWN, "question");
   const { chosen, select } = useSelection(rows, hasQuestions.value);
   const step = (by: 1 | -1) => {

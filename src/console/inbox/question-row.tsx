@@ -2,7 +2,7 @@ import { textOf } from "../../schema/a2a.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { moreText, neededText } from "../needs/ballot.ts";
-import { isApproved } from "../needs/mine.ts";
+import { isApproved, isCounted } from "../needs/mine.ts";
 import { pending } from "../needs/outcomes.ts";
 import { readAction } from "../needs/proposal.ts";
 import { isUrgent } from "../needs/question-card.tsx";
@@ -32,7 +32,8 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
   if (interrupt === null) return null;
   const given = pending.get(id);
   const needed = neededText(interrupt);
-  const vote = isApproved(interrupt) ? `You approved. ${moreText(interrupt)}` : undefined;
+  const text = `${isCounted(listed) ? "" : "Others must approve: "}${questionText(listed)}`;
+  const vote = isApproved(interrupt) ? `You approved. ${moreText(interrupt)}` : text;
   return (
     <button
       type="button"
@@ -57,7 +58,7 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
         {outcome ? "" : <Left until={interrupt.expires_at} />}
       </span>
       <span class="ask-text">
-        <Said>{outcome ?? (given ? `${given.done}, not sent yet` : (vote ?? questionText(listed)))}</Said>
+        <Said>{outcome ?? (given ? `${given.done}, not sent yet` : vote)}</Said>
       </span>
     </button>
   );

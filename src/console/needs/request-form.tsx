@@ -28,6 +28,8 @@ interface Props {
   /** The task of the work that asks: a screen reader reads it with the buttons. */
   readonly task: string;
   readonly request: Request;
+  /** Whether an approval of the reader counts. */
+  readonly isCounted: boolean;
   /** Set if several requests are answered together. */
   readonly given?: Given | undefined;
   readonly onGive: (given: Given) => void;
@@ -38,7 +40,8 @@ interface Props {
 }
 
 /** One request: what is asked or proposed, and the ways to answer it that fit. */
-export function RequestForm({ interrupt, task, request, given, onGive, onApproveSame, onChange }: Props) {
+export function RequestForm(props: Props) {
+  const { interrupt, task, request, isCounted, given, onGive, onApproveSame, onChange } = props;
   const { id: question, kind, votes } = interrupt;
   const { message, options = [], schema } = request;
   const action = readAction(request);
@@ -76,9 +79,11 @@ export function RequestForm({ interrupt, task, request, given, onGive, onApprove
   };
   const how =
     isOther && isSame ? ` as changed by ${voters}` : changes.length > 0 ? withChanges(changes.length) : "";
+  const all = choicesOf(request, kind);
+  const isOnlyDeny = !isCounted && all.includes("approve");
   // Whoever has approved can deny it still, or approve other arguments.
-  const choices = choicesOf(request, kind).filter(
-    (option) => !isOwn || option === "deny" || (option === "approve" && !isSame),
+  const choices = all.filter(
+    (option) => option === "deny" || (!isOnlyDeny && (!isOwn || (option === "approve" && !isSame))),
   );
   const approvesSame = choices.includes("approve") && !isEditing.value && onApproveSame;
   const object = action ? `${action.name}, ${task}` : task;
@@ -128,7 +133,7 @@ export function RequestForm({ interrupt, task, request, given, onGive, onApprove
               <OptionButton key={JSON.stringify(option)} option={option} onGive={onGive} />
             ),
           )}
-          {isOther && isSame && !isOwn && (
+          {isOther && isSame && !isOwn && !isOnlyDeny && (
             <button
               type="button"
               aria-label={`Approve as proposed, which voids the approval of ${voters}: ${object}`}
@@ -142,7 +147,7 @@ export function RequestForm({ interrupt, task, request, given, onGive, onApprove
               Approve as proposed, void {voters}
             </button>
           )}
-          {action?.isEditable && (
+          {action?.isEditable && (isEditing.value || !isOnlyDeny) && (
             <button
               type="button"
               name={isEditing.value ? undefined : "edit"}
@@ -180,7 +185,7 @@ export function RequestForm({ interrupt, task, request, given, onGive, onApprove
           <CommentField text={text} />
         </div>
       )}
-      {schema !== undefined && !action && (
+      {schema !== undefined && !action && !isOnlyDeny && (
         <SchemaForm
           schema={schema}
           data={edited}

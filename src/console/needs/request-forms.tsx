@@ -9,6 +9,7 @@ import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
 import { ballotKey, votersText } from "./ballot.ts";
 import type { Given } from "./given.ts";
+import { isCounted } from "./mine.ts";
 import { failures, type Pending, unsent } from "./outcomes.ts";
 import { refusalOf } from "./refusal.ts";
 import { RequestForm } from "./request-form.tsx";
@@ -33,6 +34,7 @@ export function RequestForms({ listed, interrupt }: Props) {
   const ballot = useRef({ key, changedAt: Number.NEGATIVE_INFINITY });
   if (ballot.current.key !== key) ballot.current = { key, changedAt: performance.now() };
   const task = taskText(listed);
+  const counts = isCounted(listed);
   const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
     const isUnseen =
       (typeof answer === "string" || answer.decision !== "deny") &&
@@ -67,9 +69,10 @@ export function RequestForms({ listed, interrupt }: Props) {
   if (requests.length === 1 && only) {
     return (
       <>
-        <VotesLine interrupt={interrupt} />
+        <VotesLine listed={listed} interrupt={interrupt} />
         <RequestForm
           task={task}
+          isCounted={counts}
           request={only}
           interrupt={interrupt}
           onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
@@ -87,7 +90,7 @@ export function RequestForms({ listed, interrupt }: Props) {
   );
   return (
     <>
-      <VotesLine interrupt={interrupt} />
+      <VotesLine listed={listed} interrupt={interrupt} />
       {requests.map((request, index) => (
         <fieldset key={request.request_id}>
           <legend title={request.request_id}>
@@ -95,6 +98,7 @@ export function RequestForms({ listed, interrupt }: Props) {
           </legend>
           <RequestForm
             task={task}
+            isCounted={counts}
             request={request}
             interrupt={interrupt}
             given={given.value[request.request_id]}

@@ -2,7 +2,7 @@
 import { expiryOf } from "../data/delegations.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { rememberAsked } from "./last-asked.ts";
-import { answerable, isApproved } from "./mine.ts";
+import { answerable, isForOthers } from "./mine.ts";
 import { closed, type Note, notes } from "./outcomes.ts";
 
 export interface Asked {
@@ -27,7 +27,7 @@ export function askedNow() {
 export const outcomeOf = ({ id, listed, note }: Asked, isOpen: IsOpen): Note | undefined =>
   isOpen(id) ? undefined : (note ?? closed(listed));
 
-/** What the reader has approved comes last, and else the soonest to expire first. `open`: the ids of the questions. */
+/** What waits for the approvals of others comes last, and else the soonest to expire first. `open`: the ids of the questions. */
 function askedRows(
   questions: readonly ListedDelegation[],
   open: ReadonlySet<string | undefined>,
@@ -36,6 +36,6 @@ function askedRows(
     .entries()
     .flatMap(([id, note]) => (open.has(id) ? [] : { id, listed: note.listed, note }));
   const asked = questions.flatMap((listed) => (listed.interrupt ? { id: listed.interrupt.id, listed } : []));
-  const isLast = ({ listed }: Asked) => Number(isApproved(listed.interrupt));
+  const isLast = ({ listed }: Asked) => Number(isForOthers(listed));
   return [...asked, ...over].sort((a, b) => isLast(a) - isLast(b) || expiryOf(a.listed) - expiryOf(b.listed));
 }

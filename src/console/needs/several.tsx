@@ -5,7 +5,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { undo, waitingIds } from "./answers.ts";
-import { isApproved, mine } from "./mine.ts";
+import { mine } from "./mine.ts";
 import { pending } from "./outcomes.ts";
 import { type Decision, isDecidable } from "./proposal.ts";
 
@@ -32,7 +32,7 @@ export function SelectQuestion({
   readonly interrupt: Interrupt;
   readonly task: string;
 }) {
-  if (decidable.value.length < 2 || !isDecidable(interrupt) || isApproved(interrupt)) return null;
+  if (decidable.value.length < 2 || !decidable.value.includes(interrupt.id)) return null;
   return (
     // A finger needs more room than the box.
     <label class="select" title="Select, to decide several at once">

@@ -1,19 +1,28 @@
+import { isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { personOf } from "../../schema/vote-text.ts";
 import type { VotedAnswers } from "../../schema/voted-answers.ts";
-import { Age } from "../ui/age.tsx";
+import type { ListedDelegation } from "../data/listed.ts";
+import { session } from "../session/session.ts";
+import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { moreText, neededText, votersText } from "./ballot.ts";
-import { isApproved } from "./mine.ts";
+import { countsFrom, isApproved, isCounted, votesOf } from "./mine.ts";
 import { optionText } from "./proposal.ts";
 
 /** The questions that the reader approved in this page. */
 const approved = new Set<string>();
 
-/** How many people must approve, who has, and whether the reader's own approval counts still. */
-export function VotesLine({ interrupt }: { readonly interrupt: Interrupt }) {
+interface LineProps {
+  readonly listed: ListedDelegation;
+  readonly interrupt: Interrupt;
+}
+
+/** How many people must approve, who has, and whether the reader's own approval counts, or counts still. */
+export function VotesLine({ listed, interrupt }: LineProps) {
   const needed = neededText(interrupt);
-  if (needed === "") return null;
+  const isOnlyDeny = !isCounted(listed);
+  if (needed === "" && !isOnlyDeny) return null;
   const { given = [] } = interrupt.votes ?? {};
   const isOwn = isApproved(interrupt);
   if (isOwn) approved.add(interrupt.id);
@@ -23,7 +32,12 @@ export function VotesLine({ interrupt }: { readonly interrupt: Interrupt }) {
       {isVoid && (
         <b>New: your approval is void, because {votersText(given.slice(0, 1))} approved something else. </b>
       )}
-      {isOwn ? <b>You approved. {moreText(interrupt)}. </b> : `${needed}. `}
+      {isOnlyDeny && (
+        <b>
+          Only Deny is yours: <WhyNot listed={listed} />.{" "}
+        </b>
+      )}
+      {isOwn && !isOnlyDeny ? <b>You approved. {moreText(interrupt)}. </b> : needed && `${needed}. `}
       {given.map(({ by, at }, index) => (
         <span key={by} title={by}>
           {index > 0 && ", "}
@@ -32,6 +46,27 @@ export function VotesLine({ interrupt }: { readonly interrupt: Interrupt }) {
       ))}
     </p>
   );
+}
+
+/** Of the people whose approvals count. */
+const NAMED = 3;
+
+/** Why the reader's approval does not count. */
+function WhyNot({ listed }: { readonly listed: ListedDelegation }) {
+  const { target, delegator } = listed;
+  const from = countsFrom(listed);
+  const votes = votesOf(target);
+  if (from) {
+    return (
+      <>
+        your approval counts in <Left until={new Date(from).toISOString()} isBare />
+      </>
+    );
+  }
+  if (!votes || isOwnWork(votes, session.value?.principal ?? "", delegator))
+    return "somebody else than the delegator must approve it";
+  const more = votes.by.length - NAMED;
+  return `it needs the approval of ${votes.by.slice(0, NAMED).join(", ")}${more > 0 ? ` or ${more} more` : ""}`;
 }
 
 interface VotedProps {

@@ -10,12 +10,13 @@ import { engineTime } from "../../redis/time.ts";
 import type { AnswerWay } from "../../schema/answered.ts";
 import { approveSomething, ballotAnswers, offersApproval } from "../../schema/ballot.ts";
 import { isBudgetQuestion } from "../../schema/budget-question.ts";
+import { countsAfter as afterOf, isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Votes, voteSchema } from "../../schema/votes.ts";
 import { parseJson } from "../../util/parse-json.ts";
-import { matchesPattern, type Principal, toPrincipal } from "../access/access.ts";
+import { type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import type { Inputs } from "./shown-changes.ts";
@@ -45,17 +46,8 @@ export async function votesOf(
 export const personOf = ({ name, text }: Pick<Principal, "name" | "text">): string => name || text;
 
 /** When the approval of a principal that may answer begins to count, in ms after the question was asked; null: never. */
-export function countsAfter(
-  { by, not_by_delegator, escalate_seconds, escalate_to }: Votes,
-  principal: Principal,
-  delegator: string,
-): number | null {
-  if (not_by_delegator && personOf(principal) === personOf(toPrincipal(delegator))) return null;
-  const isIn = (patterns: readonly string[]) =>
-    patterns.some((pattern) => matchesPattern(principal, pattern));
-  if (isIn(by)) return 0;
-  return escalate_seconds !== null && isIn(escalate_to) ? escalate_seconds * 1000 : null;
-}
+export const countsAfter = (votes: Votes, principal: Principal, delegator: string): number | null =>
+  afterOf(votes, principal.text, delegator);
 
 /** Whether an approval by a rule of this principal, or in advance, counts: it must count from the beginning. */
 export const countsAtOnce = (votes: Votes | null, by: string, delegator: string): boolean =>
@@ -146,8 +138,7 @@ async function refusalOf(
   if (after === 0) return null;
   const from = (record.get("interrupt_raised_at") ?? 0) + (after ?? 0);
   if (after !== null && from <= (await engineTime(redis, clock))) return null;
-  const isOwn =
-    votes.not_by_delegator && personOf(principal) === personOf(toPrincipal(record.get("delegator")));
+  const isOwn = isOwnWork(votes, principal.text, record.get("delegator"));
   const agent = record.get("target");
   const text = isOwn
     ? `Somebody else than the delegator must approve what agent '${agent}' asks.`
