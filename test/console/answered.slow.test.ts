@@ -66,7 +66,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     clock.offset_ms = 11_000;
     await gateway.sweep.tick();
     await until(async () => (await rows.count()) === 2);
-    expect(await rows.first().textContent()).toMatch(/^Nobody answered in time.*What tone\?$/);
+    expect(await rows.first().textContent()).toMatch(
+      /^Nobody answered in time\. Nobody was notified\..*What tone\?$/,
+    );
 
     // A row that somebody points at does not move.
     await rows.first().hover();

@@ -32,7 +32,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     const same = page.getByRole("button", { name: "Yes, for 20 min the same: fs.write" });
     await same.click();
-    await page.getByText("Approved, and the same for 20 min, not sent yet.").waitFor();
+    await page.getByText("Approved, and the same that comes in the next 20 min, not sent yet.").waitFor();
     // Taken back, neither is done.
     await page.getByRole("button", { name: "Undo" }).click();
     await pass(page, 6);
@@ -51,6 +51,20 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(Date.parse(rule.expires_at) - Date.parse(rule.created_at)).toBe(20 * 60_000);
     expect(await (await ask("/srv/a"))()).toBe("submitted");
     expect(await (await ask("/srv/b"))()).toBe("input_required");
+
+    // What is open already is not answered by the rule.
+    for (const _ of ["c", "c", "c"]) await ask("/srv/c");
+    await until(async () => (await page.title()) === "(4) Errand");
+    await page.getByRole("button", { name: /^\d new questions?$/ }).click();
+    await page
+      .locator(".question", { hasText: "/srv/c" })
+      .first()
+      .getByRole("button", { name: "Yes, for 20 min" })
+      .click();
+    await page
+      .getByText("Approved, and the same that comes in the next 20 min; 2 equal ones wait, not sent yet.")
+      .waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
 
     await showView(page, "#/agents?part=rules");
     const row = page.locator(".schedule");

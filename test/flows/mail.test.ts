@@ -40,7 +40,9 @@ test("a question is a plain mail with one line as its subject, a link, and no wo
     "content-type": expect.stringMatching(/^text\/plain/),
     "message-id": expect.stringMatching(/^<ntf_[\w-]+@errand>$/),
   });
-  expect(mail?.body).toMatch(/^scout asks\n\nhttps:\/\/errand\.example\/\S+\n*$/);
+  expect(mail?.body).toMatch(
+    /^scout asks\n\nIt waits for an answer until [0-9T:-]+Z\.\n\nhttps:\/\/errand\.example\/\S+\n*$/,
+  );
   expect(mail?.body).not.toContain("<");
   await until(
     async () => (await ann.call("GET", `/v1/subscriptions/${made.id}`)).body.deliver[0].delivered_at !== null,

@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
 
 test("an approver is told of a question, signed, without what it asks", async () => {
-  const { ann, subscribe, tick, ask, log } = await setup();
+  const { ann, api, subscribe, tick, ask, log } = await setup();
   const { url, received } = await startReceiver();
   const made = await subscribe(ann, {
     events: ["question"],
@@ -23,13 +23,14 @@ test("an approver is told of a question, signed, without what it asks", async ()
   const [{ headers, body } = { headers: {}, body: "" }] = received;
   const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
   const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]));
+  const { expires_at } = (await api.get(id)).body.interrupt;
   expect(new Webhook(SECRET).verify(body, signed)).toEqual({
     id: headers["webhook-id"],
     subscription_id: made.id,
     type: "question",
     at: expect.any(String),
     title: "scout asks",
-    text: "",
+    text: `It waits for an answer until ${expires_at.slice(0, 19)}Z.`,
     link: null,
     no_link: expect.stringContaining("ERRAND_PUBLIC_URL"),
     ...{ agent: "scout", delegation_id: id, interrupt_id },
@@ -188,7 +189,11 @@ test("a question about to expire is announced once, ignores quiet hours, and its
   const told = ["approver:ann", "caller:alice"].map((person) => ({ person, channel: "webhook" }));
   const last = bodies(received)[2];
   expect(last).toMatchObject({ type: "question_expired", delegation_id: made.body.id, interrupt_id });
-  for (const { person } of told) expect(last.text).toContain(`${person} by webhook`);
+  const [head, ...lines] = last.text.split("\n");
+  expect(head).toBe("Notified of it:");
+  expect(lines.map((line: string) => line.replace(/ at \d{4}-\d\d-\d\dT[\d:]{8}Z$/, "")).sort()).toEqual(
+    told.map(({ person }) => `${person} by webhook`),
+  );
   const [answered] = (await ann.call("GET", "/v1/answers?outcome=expired")).body.answers;
   expect(answered.told).toHaveLength(2);
   expect(answered.told).toEqual(expect.arrayContaining(told.map((one) => expect.objectContaining(one))));

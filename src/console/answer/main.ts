@@ -59,7 +59,8 @@ function showFailure(detail: string): void {
 
 type Request = LinkQuestion["interrupt"]["requests"][number];
 
-function requestSection({ message, action, options }: Request): HTMLElement {
+/** `isHere`: it is answered on this page, whose buttons are the choices. */
+function requestSection({ message, action, options }: Request, isHere: boolean): HTMLElement {
   const section = element("section");
   for (const part of message.parts) {
     const text = "text" in part && typeof part.text === "string" ? part.text : JSON.stringify(part, null, 2);
@@ -69,7 +70,8 @@ function requestSection({ message, action, options }: Request): HTMLElement {
     section.append(element("p", `It wants to do: ${action.name}`, "words"));
     section.append(element("pre", JSON.stringify(action.arguments ?? {}, null, 2)));
   }
-  if (options && !action) section.append(element("p", `Choices: ${options.map(String).join(", ")}`, "dim"));
+  if (options && !action && !isHere)
+    section.append(element("p", `Choices: ${options.map(String).join(", ")}`, "dim"));
   return section;
 }
 
@@ -100,11 +102,11 @@ function votesLines({ interrupt, no_approval, delegation_id }: LinkQuestion): HT
 function show(question: LinkQuestion): void {
   const { agent, person, interrupt, task_preview, answer } = question;
   document.title = `${agent} asks · Errand`;
-  const until = new Date(interrupt.expires_at).toLocaleString();
+  const until = new Date(interrupt.expires_at).toLocaleString([], { timeZoneName: "short" });
   main.replaceChildren(
     element("h1", `${agent} asks`),
     element("p", task_preview, "dim words"),
-    ...interrupt.requests.map(requestSection),
+    ...interrupt.requests.map((request) => requestSection(request, answer !== "sign_in")),
     ...votesLines(question),
     element("p", `Whoever has this link answers as ${person}. Do not pass it on.`, "warning"),
     element("p", `Open until ${until}, or until somebody answers.`, "dim"),

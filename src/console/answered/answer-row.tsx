@@ -6,11 +6,11 @@ import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { wayWords } from "../ui/way-words.ts";
 import { nameOf, type Phase, taskText } from "../ui/words.ts";
-import { answerWords } from "./words.ts";
+import { answerWords, toldText } from "./words.ts";
 
 /** One settled question: who answered it and what, then the question, and what an edit changed. */
 export function AnswerRow({ one }: { readonly one: SettledQuestion }) {
-  const { delegation_id, target, delegator, settled_at, by, via, requests, votes = [], needed } = one;
+  const { delegation_id, target, delegator, settled_at, by, via, requests, votes = [], needed, told } = one;
   const who = votes.map((vote) => nameOf(vote.by)).join(", ");
   return (
     <li class="settled">
@@ -28,6 +28,7 @@ export function AnswerRow({ one }: { readonly one: SettledQuestion }) {
             who !== "" &&
             needed !== undefined &&
             ` (${votes.length} of ${needed} approvals: ${who})`}
+          {by === null && told && <span class="dim">. {toldText(told)}</span>}
         </span>
         <span class="row-age">
           <Age at={settled_at} ago />

@@ -32,7 +32,10 @@ export function groupsOf(
 const known = new WeakMap<object, string | null>();
 
 /** The same text for equal questions; null: it equals no other. */
-function equality({ target, interrupt }: Pick<ListedDelegation, "target" | "interrupt">): string | null {
+export function equality({
+  target,
+  interrupt,
+}: Pick<ListedDelegation, "target" | "interrupt">): string | null {
   if (interrupt === null) return null;
   let text = known.get(interrupt);
   if (text === undefined) {

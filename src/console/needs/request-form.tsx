@@ -171,7 +171,7 @@ export function RequestForm(props: Props) {
               type="button"
               style={{ float: "right", margin: "-2px 0 -10px" }}
               aria-label={`${YES_SAME} the same: ${object}`}
-              title="Approves this, and makes a rule that approves this action with these arguments. Agents has the list of rules."
+              title="Approves this, and makes a rule that approves this action with these arguments from now on. Equal questions that are open already wait. Agents has the list of rules."
               onClick={() =>
                 approvesSame({
                   answer: { decision: "approve", ...(comment && { text: comment }) },

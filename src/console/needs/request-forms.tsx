@@ -4,12 +4,13 @@ import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { votedOtherwise } from "../../schema/voted-answers.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { equality } from "../inbox/equal.ts";
 import { Problem } from "../ui/problem.tsx";
 import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
 import { ballotKey, votersText } from "./ballot.ts";
 import type { Given } from "./given.ts";
-import { isCounted } from "./mine.ts";
+import { isCounted, mine } from "./mine.ts";
 import { failures, type Pending, unsent } from "./outcomes.ts";
 import { refusalOf } from "./refusal.ts";
 import { RequestForm } from "./request-form.tsx";
@@ -23,6 +24,13 @@ const UNSEEN_MS = 700;
 interface Props {
   readonly listed: ListedDelegation;
   readonly interrupt: Interrupt;
+}
+
+/** How many equal questions are open: the rule answers none of them. */
+function othersText({ id, target, interrupt }: ListedDelegation): string {
+  const key = equality({ target, interrupt });
+  const equals = mine.value.filter((one) => one.id !== id && equality(one) === key).length;
+  return key === null || equals === 0 ? "" : `; ${equals} equal ${equals === 1 ? "one waits" : "ones wait"}`;
 }
 
 /** The forms of all requests of a question, which are answered together. */
@@ -77,7 +85,9 @@ export function RequestForms({ listed, interrupt }: Props) {
           interrupt={interrupt}
           onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
           onApproveSame={
-            same && ((one) => check(only, one, () => submit(one.answer, `${one.done}, ${SAME}`, same)))
+            same &&
+            ((one) =>
+              check(only, one, () => submit(one.answer, `${one.done}, ${SAME}${othersText(listed)}`, same)))
           }
         />
         {error}

@@ -8,7 +8,7 @@ import { agents } from "../data/agents.ts";
 import type { Connection } from "../data/connection.ts";
 
 export const SAME_MINUTES = 20;
-export const SAME = `and the same for ${SAME_MINUTES} min`;
+export const SAME = `and the same that comes in the next ${SAME_MINUTES} min`;
 /** A rule has at most so many constraints, and bytes as JSON. */
 const MAX_ARGUMENTS = 32;
 const MAX_BYTES = 3_500;

@@ -8,6 +8,7 @@ import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
 import type { AgentNotify, AskedAgain, NoticeKind } from "../../schema/notice.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
+import { notifiedPeople } from "../../schema/told-text.ts";
 import { toInstant } from "../../schema/values.ts";
 import { votesText } from "../../schema/vote-text.ts";
 import { votedAnswersText, votedOtherwise } from "../../schema/voted-answers.ts";
@@ -95,6 +96,7 @@ export async function toNotification(
       votes && (votes.needed > 1 || votes.given.length > 0) ? `${votesText(votes)}.` : "",
       kind === "question_expired" ? await expiredText(broker, notice) : "",
       shows ? contentsOf(record, asks) : "",
+      asks ? untilText(record) : "",
     ]),
     ...linkTo(broker, `#/d/${delegation}`),
     ...{ agent, delegation_id: delegation },
@@ -108,18 +110,30 @@ export async function toNotification(
   return withAnswerLink(broker, subscription, channel, record, { notification, oneTap: notify.one_tap });
 }
 
+/** Until when the question waits: no channel needs permission for that, because it says nothing of what is asked. */
+function untilText(record: StoredDelegation): string {
+  const { expires_at } = toDelegation(record).interrupt ?? {};
+  return expires_at ? `It waits for an answer until ${wholeSeconds(expires_at)}.` : "";
+}
+
 /** Who was notified of the question that expired, and how many approved it. */
 async function expiredText(
   { redis }: Needs,
   { delegation = "", question = "", needed, given = 0 }: StoredNotice,
 ): Promise<string> {
   const told = await readTold(redis, delegation, question);
-  const people = told.map(({ person, channel, at }) => `${person} by ${channel} at ${at}`).join(", ");
+  const people = notifiedPeople(told).map(({ person, by }) => `${person} ${waysText(by)}`);
   return linesOf([
     needed === undefined ? "" : `It needed ${count(needed, "approval")}, and had ${given}.`,
-    told.length === 0 ? "Nobody was notified of it." : `Notified of it: ${people}.`,
+    ...(told.length === 0 ? ["Nobody was notified of it."] : ["Notified of it:", ...people]),
   ]);
 }
+
+/** `by ntfy at 2026-11-29T08:34:43Z, by email at …`. */
+const waysText = (by: ReadonlyMap<string, string>): string =>
+  [...by].map(([channel, at]) => `by ${channel.replace("_", " ")} at ${wholeSeconds(at)}`).join(", ");
+
+const wholeSeconds = (at: string): string => at.replace(/\.\d+Z$/, "Z");
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;
 
@@ -281,7 +295,7 @@ export function toDigest(
 /** The notification of a test. */
 export const testOf = (
   broker: Pick<Needs, "linkBase">,
-  { id }: StoredSubscription,
+  { id, settings: { name } }: StoredSubscription,
   now: number,
   nonce: string,
 ): Composed =>
@@ -291,6 +305,6 @@ export const testOf = (
     type: "test",
     at: toInstant(now),
     title: "Errand can reach you here",
-    text: "Somebody tested this subscription.",
+    text: `Somebody tested the subscription ${name ? `"${name}" (${id})` : id}.`,
     ...linkTo(broker, "#/needs"),
   });

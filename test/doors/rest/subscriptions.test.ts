@@ -95,7 +95,7 @@ test("a test says for each channel whether it was delivered, without a secret", 
   const { ann, subscribe } = await setup();
   const [good, bad] = await Promise.all([startReceiver(), startReceiver(() => 403)]);
   const { id, deliver } = await subscribe(ann, {
-    events: ["question"],
+    ...{ name: "my phone", events: ["question"] },
     deliver: [
       { kind: "webhook", url: good.url },
       { kind: "slack", url: `http://127.0.0.1:${bad.port}/services/SECRET` },
@@ -107,7 +107,9 @@ test("a test says for each channel whether it was delivered, without a secret", 
     { kind: "webhook", delivered: true, problem: null },
     { kind: "slack", delivered: false, problem: "It answered with status 403." },
   ]);
-  expect(bodies(good.received)).toMatchObject([{ type: "test", subscription_id: id }]);
+  expect(bodies(good.received)).toMatchObject([
+    { type: "test", subscription_id: id, text: `Somebody tested the subscription "my phone" (${id}).` },
+  ]);
 });
 
 test("a principal has a number of tests at all gateways together, and gets one back each minute", async () => {
@@ -158,7 +160,8 @@ test("Slack gets escaped text, ntfy JSON at its root, both a link; what is asked
     authorization: "Bearer tk_1",
   });
   expect(JSON.parse(sent?.body ?? "")).toMatchObject({
-    ...{ topic: "topic-1", title: "scout asks", message: "Run <!channel> & rm?", priority: 4 },
+    ...{ topic: "topic-1", title: "scout asks", priority: 4 },
+    message: expect.stringMatching(/^Run <!channel> & rm\?\nIt waits for an answer until [0-9T:-]+Z\.$/),
     click: `https://errand.example/#/d/${id}`,
   });
 });

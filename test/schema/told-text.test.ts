@@ -1,0 +1,31 @@
+/** Who was notified of a question, by person. */
+import { expect, test } from "vitest";
+import { toldText } from "../../src/console/answered/words.ts";
+import type { SettledQuestion } from "../../src/schema/answered.ts";
+import { notifiedPeople } from "../../src/schema/told-text.ts";
+
+type Told = NonNullable<SettledQuestion["told"]>;
+const told = (person: Told[number]["person"], channel: Told[number]["channel"], minute: number) => ({
+  ...{ person, channel },
+  at: `2026-11-29T08:${String(minute).padStart(2, "0")}:00.412Z`,
+});
+
+test("each person is there once, the first one first, with the first time of each channel", () => {
+  const newestFirst = [
+    told("approver:ann", "ntfy", 9),
+    told("approver:ann", "web_push", 3),
+    told("caller:bob", "slack", 2),
+    told("approver:ann", "ntfy", 1),
+  ];
+  expect(notifiedPeople(newestFirst).map(({ person, by }) => [person, ...by])).toEqual([
+    ["approver:ann", ["ntfy", "2026-11-29T08:01:00.412Z"], ["web_push", "2026-11-29T08:03:00.412Z"]],
+    ["caller:bob", ["slack", "2026-11-29T08:02:00.412Z"]],
+  ]);
+  expect(toldText(newestFirst)).toBe("Notified: approver ann by ntfy, web push; bob by slack.");
+});
+
+test("of many people, the console names five; of nobody, it says so", () => {
+  const many = Array.from({ length: 20 }, (_, n) => told(`approver:p${n}`, "email", n)).reverse();
+  expect(toldText(many)).toMatch(/^Notified: approver p0 by email; .*approver p4 by email; and 15 more\.$/);
+  expect(toldText([])).toBe("Nobody was notified.");
+});
