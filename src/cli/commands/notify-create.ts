@@ -1,5 +1,6 @@
 /** `errand notify create`. */
 import { type Command, InvalidArgumentError } from "commander";
+import { ErrandApiError } from "../../client/errors.ts";
 import { Subscriptions } from "../../client/subscriptions.ts";
 import { stateSchema } from "../../schema/delegation.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
@@ -8,7 +9,7 @@ import { subscriptionRequestSchema } from "../../schema/subscription.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { separated, wholeBetween } from "../input/arguments.ts";
-import { addChannelOptions } from "../input/channels.ts";
+import { addChannelOptions, type Channels } from "../input/channels.ts";
 import { duration } from "../input/duration.ts";
 import { note, print, printJson } from "../show/output.ts";
 
@@ -56,7 +57,7 @@ export function addCreateNotify(notify: Command, { host }: Cli): void {
       `what to be notified of, separated by commas: ${noticeSchema.options.join(", ")} (default: ${DEFAULT_EVENTS.join(",")})`,
       separated(noticeSchema.options, events),
     );
-  const readChannels = addChannelOptions(create);
+  const channels = addChannelOptions(create);
   create
     .option("--agent <names...>", "notify only of these agents")
     .option(
@@ -92,16 +93,44 @@ export function addCreateNotify(notify: Command, { host }: Cli): void {
     )
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<CreateOptions>();
-      const input = inputOf(options, await readChannels(host));
-      const made = await new Subscriptions(await connect(host, options)).create(input);
+      const nameOf = (path: string) => optionFor(path, channels.optionOf);
+      const input = inputOf(options, await channels.read(host), nameOf);
+      const subscriptions = new Subscriptions(await connect(host, options));
+      const made = await subscriptions.create(input).catch((error: unknown) => {
+        throw withOption(error, nameOf);
+      });
       if (options.json) return printJson(host, made);
       await print(host, made.id);
       await note(host, `send a test with 'errand notify test ${made.id}'`);
     });
 }
 
+/** The options of the members of a subscription, besides its channels. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  ...{ name: "--name", events: "--on", deliver: "the channels", quiet: "--quiet" },
+  ...{ "filter.agents": "--agent", "filter.delegators": "--delegator", "filter.states": "--state" },
+  ...{ "quiet.time_zone": "--zone", digest_above: "--digest-above", every_seconds: "--every" },
+};
+
+/** The option that a path within the subscription comes from, such as `--ntfy` for `deliver.0.url`; else the path itself. */
+function optionFor(path: string, channelOption: Channels["optionOf"]): string {
+  const [head = "", place, member = ""] = path.split(".");
+  const known = OPTIONS[`${head}.${place}`] ?? OPTIONS[head] ?? path;
+  return head === "deliver" && place !== undefined ? (channelOption(Number(place), member) ?? known) : known;
+}
+
+/** The broker's refusal, which begins with a path, with the option in place of the path. */
+function withOption(error: unknown, nameOf: (path: string) => string): unknown {
+  if (!(error instanceof ErrandApiError) || error.code !== "invalid_request") return error;
+  const { problem } = error;
+  const [path = ""] = problem.detail.split(": ", 1);
+  if (!/^[a-z_.\d]+$/.test(path) || path === problem.detail) return error;
+  const detail = `${nameOf(path)}${problem.detail.slice(path.length)}`;
+  return new ErrandApiError({ ...problem, detail }, { cause: error.cause });
+}
+
 /** Checked here, because a refusal of the broker names members of JSON. */
-function inputOf(options: CreateOptions, deliver: readonly object[]) {
+function inputOf(options: CreateOptions, deliver: readonly object[], nameOf: (path: string) => string) {
   const { on = DEFAULT_EVENTS, agent, delegator, state, quiet, zone, digestAbove, every, name } = options;
   if (deliver.length === 0)
     throw usageError("there is no channel", "Give --ntfy, --email, --slack or --webhook.");
@@ -125,5 +154,7 @@ function inputOf(options: CreateOptions, deliver: readonly object[]) {
     ...(every !== undefined && { every_seconds: every }),
   });
   if (read.success) return read.data;
-  throw usageError(issuesOf(read.error, { whole: "the subscription" }).text);
+  const { issues, text } = issuesOf(read.error, { whole: "the subscription" });
+  const [first] = issues;
+  throw usageError(first?.path ? `${nameOf(first.path)}: ${first.reason}` : text);
 }

@@ -41,7 +41,7 @@ const constraint =
   (value: string, before: readonly ArgumentConstraint[] = []): readonly ArgumentConstraint[] => {
     const [, name, rest] = /^([^=]+)=(.*)$/s.exec(value) ?? [];
     if (name === undefined || rest === undefined)
-      throw new InvalidArgumentError("It must be <name>=<value>.");
+      throw new InvalidArgumentError("It must be <name>=<value>; the agent and the action come before.");
     const place = name.startsWith("/") ? { pointer: name } : { name };
     return [...before, { ...place, ...test(rest) }];
   };
@@ -71,33 +71,33 @@ export function addCreateRule(rules: Command, { host }: Cli): void {
     .argument("<action>", "the name of the action; '*' at the end matches any rest")
     .option("--deny", "deny what fits")
     .option(
-      "--equals <name=value>",
-      "this argument is this value; may be repeated",
+      "--equals <name=value...>",
+      "this argument is this value; takes several",
       constraint((text) => ({ equals: parseJson(text) ?? text })),
     )
     .option(
-      "--path <name=path>",
-      "it is this file or folder, or below it; may be repeated",
+      "--path <name=path...>",
+      "it is this file or folder, or below it; takes several",
       constraint((path_prefix) => ({ path_prefix })),
     )
     .option(
-      "--items <name=list>",
-      "it is a list that begins with these texts; may be repeated",
+      "--items <name=list...>",
+      "it is a list that begins with these texts; takes several",
       constraint((text) => ({ items_prefix: itemsIn(text) })),
     )
     .option(
-      "--min <name=number>",
-      "it is at least this; may be repeated",
+      "--min <name=number...>",
+      "it is at least this; takes several",
       constraint((text) => ({ minimum: numberIn(text) })),
     )
     .option(
-      "--max <name=number>",
-      "it is at most this; may be repeated",
+      "--max <name=number...>",
+      "it is at most this; takes several",
       constraint((text) => ({ maximum: numberIn(text) })),
     )
     .option(
-      "--fits <name=schema>",
-      "it fits this JSON Schema; may be repeated",
+      "--fits <name=schema...>",
+      "it fits this JSON Schema; takes several",
       constraint((text) => ({ schema: schemaIn(text) })),
     )
     .addOption(
@@ -117,7 +117,7 @@ export function addCreateRule(rules: Command, { host }: Cli): void {
       examples(
         "errand rules create scout fs.write --path path=/srv/site --for 20m",
         `errand rules create coder execute --items 'argv=["git", "status"]' --others allow`,
-        "errand rules create release deploy --equals to=staging --uses 3",
+        "errand rules create release deploy --equals to=staging region=eu --uses 3",
         "errand rules create release 'db.*' --deny --note 'never by itself'",
       ),
     )

@@ -2,10 +2,10 @@
 import { textOf } from "../../schema/a2a.ts";
 import { type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
 import { truncate } from "../../schema/text.ts";
-import { hasVoted } from "../../schema/vote-text.ts";
+import { hasVoted, votesCount } from "../../schema/vote-text.ts";
 import { mayAnswer } from "../rights.ts";
 import { optionText, questionText } from "../show/questions.ts";
-import { votesLine } from "../show/votes.ts";
+import { votedChanges, votersText, votesLine } from "../show/votes.ts";
 
 export interface Entry
   extends Pick<
@@ -51,14 +51,21 @@ function summaryOf({ interrupt, error, state, reply, artifacts, task_preview }: 
   return `${artifacts.length} artifact${artifacts.length === 1 ? "" : "s"}`;
 }
 
-/** The text first, and the action that an approval would allow. */
+/** The text first, with what people changed and how many did; then the action that an approval would allow, and who they are. */
 function questionSummary(interrupt: Interrupt): string {
   const [first] = interrupt.requests;
   const { action, options = [] } = first ?? {};
   const proposed = action ? ` [${action.name} ${JSON.stringify(action.arguments)}]` : "";
   const choices = options.length > 0 ? ` (${options.map(optionText).join(" | ")})` : "";
-  const votes = votesLine(interrupt);
-  return `${votes === undefined ? "" : `(${votes}) `}${questionText(interrupt)}${proposed}${choices}`.trim();
+  const text = questionText(interrupt);
+  const { votes } = interrupt;
+  if (!votes || votesLine(interrupt) === undefined) return `${text}${proposed}${choices}`.trim();
+  const changes = votedChanges(interrupt);
+  const approvals = `${changes ? ` ${changes}` : ""} (${votesCount(votes)})`;
+  const people = votes.given.length === 0 ? "" : ` by ${votersText(interrupt)}`;
+  // Long arguments hide only who approved.
+  const asked = text === "" ? `${proposed}${approvals}` : `${text}${approvals}${proposed}`;
+  return `${asked}${choices}${people}`.trim();
 }
 
 /** Whether the entry belongs in the inbox: questions to answer, and the principal's own results since an instant. */

@@ -36,8 +36,15 @@ const httpUrl = valid(httpUrlSchema);
 const address = valid(z.email("an address is needed, such as ann@example.com"));
 const wholeSeconds = (text: string): number => Math.round(duration(text));
 
-/** Adds the options, and returns what reads the channels that they name. */
-export function addChannelOptions(command: Command): (host: CliHost) => Promise<readonly object[]> {
+export interface Channels {
+  /** The channels that the options name, with their secrets. */
+  readonly read: (host: CliHost) => Promise<readonly object[]>;
+  /** The option of a member of the channel in this place, such as `--ntfy` of `url`. */
+  readonly optionOf: (place: number, member: string) => string | undefined;
+}
+
+/** Adds the options. */
+export function addChannelOptions(command: Command): Channels {
   const channels: Given[] = [];
   const add = (kind: Given["kind"], option: string, parse: (text: string) => string) => (text: string) =>
     channels.push({ kind, option, to: parse(text), secrets: {} });
@@ -107,7 +114,16 @@ export function addChannelOptions(command: Command): (host: CliHost) => Promise<
         return seconds;
       },
     );
-  return (host) => Promise.all(channels.map((channel) => channelOf(host, channel)));
+  return {
+    read: (host) => Promise.all(channels.map((channel) => channelOf(host, channel))),
+    optionOf: (place, member) => channels[place] && optionOf(channels[place], member),
+  };
+}
+
+function optionOf({ option, secrets }: Given, member: string): string {
+  if (member === "after_seconds") return "--after";
+  const source = member === "secret" || member === "token" ? secrets[member] : undefined;
+  return source ? `--${member}-${"file" in source ? "file" : "env"}` : option;
 }
 
 async function channelOf(host: CliHost, { kind, to, secrets, after_seconds }: Given): Promise<object> {

@@ -1,8 +1,13 @@
 /** The columns of `errand answers`. */
 import type { SettledQuestion, SettledRequest } from "../../schema/answered.ts";
 import { changesText } from "../../schema/change-text.ts";
+import { votesCount } from "../../schema/vote-text.ts";
 import { shortIds } from "../input/short-id.ts";
 import { ageColumn, type Column } from "./list-table.ts";
+
+/** Everybody who approved it, or who answered. */
+const byText = ({ by, outcome, votes = [] }: SettledQuestion): string =>
+  outcome === "expired" ? "nobody" : votes.map((vote) => vote.by).join(", ") || (by ?? "nobody");
 
 export const ANSWER_COLUMNS: readonly Column<SettledQuestion>[] = [
   ageColumn("age", ({ settled_at }) => settled_at, { wideName: "settled" }),
@@ -14,7 +19,7 @@ export const ANSWER_COLUMNS: readonly Column<SettledQuestion>[] = [
   },
   { name: "target", cell: ({ target }) => target },
   { name: "delegator", cell: ({ delegator }) => delegator, shown: "wide" },
-  { name: "by", cell: ({ by, votes }) => votes?.map((vote) => vote.by).join(", ") ?? by ?? "nobody" },
+  { name: "by", cell: byText },
   { name: "via", cell: ({ via }) => via ?? "-" },
   {
     name: "answer",
@@ -35,12 +40,26 @@ const questionText = ({ question_preview, action }: SettledRequest): string =>
   question_preview || (action ?? "-");
 
 /** With the question, unless the name of the action says what it was about, or it has a column of its own. */
-function answerCell({ outcome, requests }: SettledQuestion, isWide: boolean): string {
+function answerCell(settled: SettledQuestion, isWide: boolean): string {
+  const { outcome, requests } = settled;
   const about = (request: SettledRequest) =>
     isWide || request.action !== undefined ? "" : `: ${questionText(request)}`;
   if (outcome === "answered") return requests.map((one) => `${answerText(one)}${about(one)}`).join(" · ");
   const asked = requests.map((one) => one.action ?? questionText(one)).join(" · ");
-  return `expired unanswered${isWide ? "" : `: ${asked}`}`;
+  const told = toldText(settled);
+  return `expired ${missingText(settled)}${isWide ? "" : `: ${asked}`}${told && `; ${told}`}`;
+}
+
+/** `unanswered`, or `(1 of 2 approvals)`. */
+function missingText({ needed, votes: given = [] }: SettledQuestion): string {
+  return needed === undefined ? "unanswered" : `(${votesCount({ needed, given })})`;
+}
+
+/** Who was notified of a question that expired, and how: `told approver:ann by ntfy`. Empty: not known. */
+export function toldText({ told }: Pick<SettledQuestion, "told">): string {
+  if (told === undefined) return "";
+  const people = told.map(({ person, channel }) => `${person} by ${channel}`);
+  return people.length === 0 ? "nobody was notified" : `told ${people.join(", ")}`;
 }
 
 /** `approve deploy, replicas 3 → 5`, or the text of the answer. */

@@ -64,7 +64,7 @@ export function describe(
   const votes = interrupt && votesLine(interrupt);
   if (votes) rows.push(["votes", votes]);
   if (interrupt) {
-    rows.push(["question", `${interrupt.id}, open until ${localTime(interrupt.expires_at)}`]);
+    rows.push(["open until", `${localTime(interrupt.expires_at)} (${interrupt.id})`]);
     rows.push(["answer with", howToAnswer(delegation)]);
   }
   if (delegation.awaits) rows.push(["children", `'errand list --tree ${id}'`]);

@@ -3,21 +3,24 @@ import { budgetText } from "../../client/budget-text.ts";
 import { durationText } from "../../client/words.ts";
 import { isBudgetQuestion } from "../../schema/budget-question.ts";
 import { changeTexts } from "../../schema/change-text.ts";
-import type { Delegation } from "../../schema/delegation.ts";
+import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type {
   AnsweredEvent,
   AwaitingEvent,
   DelegationEvent,
+  FailedEvent,
   StatusEvent,
   VotedEvent,
 } from "../../schema/event.ts";
 import type { TreeEvent } from "../../schema/tree.ts";
+import { votesCount } from "../../schema/vote-text.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
 import { oneLine, type Painter, statePaint, stateText } from "./output.ts";
-import { questionText } from "./questions.ts";
+import { actionsText, questionText } from "./questions.ts";
 import { cutTo, displayWidth } from "./text.ts";
 import { localTime } from "./time.ts";
+import { missingText, votedChanges, votesLine } from "./votes.ts";
 
 /** The event as the broker sent it. */
 export const asSent = (event: WatchedEvent): object => (event.type === "UNKNOWN" ? event.event : event);
@@ -46,7 +49,16 @@ export function nodeLine(event: TreeEvent, paint: Painter): string {
 
 /** With the open question, or else the task. */
 const snapshotWords = ({ state, interrupt, task_preview }: Delegation): string =>
-  `${stateText(state)} ${quoted((interrupt && questionText(interrupt)) || task_preview)}`;
+  `${stateText(state)} ${interrupt ? askedText(interrupt, task_preview) : quoted(task_preview)}`;
+
+/** The question, how many approvals there are, and the action that it proposes. */
+function askedText(interrupt: Interrupt, otherwise = ""): string {
+  const { votes } = interrupt;
+  const changes = votedChanges(interrupt);
+  const approvals = votes && votesLine(interrupt) !== undefined ? ` (${votesCount(votes)})` : "";
+  const text = quoted(questionText(interrupt) || otherwise);
+  return `${text}${changes ? ` ${changes}` : ""}${approvals}${actionsText(interrupt)}`;
+}
 
 function colorOf({ type, ...event }: WatchedEvent, { green, red, yellow, bold }: Painter) {
   if (type === "DELEGATION_COMPLETE") return green;
@@ -66,7 +78,7 @@ function summary(event: DelegationEvent): string {
       return words(`completed in ${durationText(duration_ms)}`, response_preview && quoted(response_preview));
     }
     case "DELEGATION_FAILED":
-      return words(event.state, reason(event.error, event.state));
+      return words(event.state, missing(event) || reason(event.error, event.state));
     case "UNKNOWN":
       return oneLine(String(event.event.status ?? event.event.type));
   }
@@ -85,17 +97,9 @@ function statusWords(event: StatusEvent): Words {
       return ["progress", done !== undefined && `${done}/${total ?? "?"}`, message && quoted(message)];
     }
     case "interrupted":
-      return [
-        isBudgetQuestion(event.interrupt.id) ? "the broker asks" : "asks",
-        quoted(questionText(event.interrupt)),
-      ];
+      return [isBudgetQuestion(event.interrupt.id) ? "the broker asks" : "asks", askedText(event.interrupt)];
     case "voted":
-      return [
-        "voted",
-        ...answered(event),
-        `(${event.votes.length} of ${event.needed})`,
-        event.voided && `no longer counts: ${oneLine(event.voided.join(", "), 100)}`,
-      ];
+      return voted(event);
     case "answered":
       return ["answered", ...answered(event)];
     case "over_budget":
@@ -122,8 +126,30 @@ export const childrenText = ({ count, left }: Pick<AwaitingEvent["awaits"], "cou
   return left === count ? all : `${left} of ${all}`;
 };
 
+/** What, how many approved it, whose approvals it voids, and last by whom. */
+function voted({
+  by,
+  via,
+  auto,
+  decision = "approve",
+  changes,
+  answer_preview,
+  votes,
+  needed,
+  voided,
+}: VotedEvent) {
+  const edit = editText(changes);
+  return [
+    `voted ${decision}${edit && `, ${oneLine(edit, 100)}`}, ${votes.length} of ${needed}`,
+    voided && `(voids ${oneLine(voided.join(", "), 100)})`,
+    `by ${oneLine(by)}${auto ? " in advance" : ""}`,
+    answer_preview && quoted(answer_preview),
+    wayText(via),
+  ];
+}
+
 /** The author of an answer, and the answer. */
-function answered(event: AnsweredEvent | VotedEvent): Words {
+function answered(event: AnsweredEvent): Words {
   const { by, via, auto, decision, changes, answer_preview } = event;
   const isSecret = "redacted" in event && event.redacted;
   const edit = editText(changes);
@@ -149,6 +175,12 @@ export const wayText = (via: string | undefined): string => WAYS[via ?? ""] ?? "
 
 /** What an answer changed: `replicas 3 → 5`. Empty: nothing. May have control characters. */
 export const editText = (changes: AnsweredEvent["changes"]): string => changeTexts(changes).join("; ");
+
+/** `interrupt_expired: 1 of 2 approvals: approver:ann`; empty unless a question that needed approvals has expired. */
+const missing = (event: FailedEvent): string => {
+  const text = missingText(event);
+  return text && `${event.error.code}: ${oneLine(text, 100)}`;
+};
 
 function reason({ code, message }: { code: string; message: string }, state: string): string {
   return (code === state ? "" : `${code}: `) + oneLine(message, 100);

@@ -8,17 +8,23 @@ import { oneLine } from "./output.ts";
 
 type Request = Interrupt["requests"][number];
 
+const SHORT = 200;
+
 /** All requests of a question on one line. */
 export function questionText({ requests }: Interrupt): string {
   return requests.map(({ message }) => textOf(message)).join(" / ");
+}
+
+/** The actions that its requests propose, each cut: ` [deploy {"host":"db1"}]`. Empty: none. */
+export function actionsText({ requests }: Pick<Interrupt, "requests">, max = SHORT): string {
+  const texts = requests.flatMap(({ action }) => (action ? [oneLine(actionText(action), max)] : []));
+  return texts.length === 0 ? "" : ` [${oneLine(texts.join("; "), 2 * max)}]`;
 }
 
 /** One option of a request, which may be any JSON. */
 export function optionText(option: unknown): string {
   return oneLine(typeof option === "string" ? option : JSON.stringify(option));
 }
-
-const SHORT = 200;
 
 const choiceText = (options: readonly unknown[], max = SHORT): string =>
   oneLine(options.map(optionText).join(" | "), max);

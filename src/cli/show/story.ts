@@ -8,6 +8,7 @@ import type {
   AnsweredEvent,
   ArtifactEvent,
   DelegationEvent,
+  FailedEvent,
   SentEvent,
   StatusEvent,
   VotedEvent,
@@ -15,9 +16,10 @@ import type {
 import { artifactText } from "./artifact-line.ts";
 import { childrenText, editText, wayText } from "./event-line.ts";
 import { oneLine, type Painter, progressText } from "./output.ts";
-import { questionText } from "./questions.ts";
+import { actionsText, questionText } from "./questions.ts";
 import { cutTo } from "./text.ts";
 import { localTime } from "./time.ts";
+import { missingText } from "./votes.ts";
 
 const GAP_WIDTH = "59 min later".length;
 const SHORTEST_GAP_MS = 1_000;
@@ -73,7 +75,7 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number, files = ""
     case "DELEGATION_COMPLETE":
       return `completed${tookWords(event, sinceStartMs)}${event.response_preview === undefined ? "" : `: ${quoted(event.response_preview)}`}`;
     case "DELEGATION_FAILED":
-      return `${event.state}${tookWords(event, sinceStartMs)}${errorText(event.error, event.state)}`;
+      return `${event.state}${tookWords(event, sinceStartMs)}${endText(event)}`;
     case "UNKNOWN":
       return String(event.event.status ?? event.event.type);
   }
@@ -90,7 +92,7 @@ function statusWords(event: StatusEvent): string {
     case "artifact":
       return `sent the artifact ${sentText(event)}`;
     case "interrupted":
-      return `${isBudgetQuestion(event.interrupt.id) ? "the broker" : event.target} asked: ${quoted(questionText(event.interrupt))}`;
+      return `${isBudgetQuestion(event.interrupt.id) ? "the broker" : event.target} asked: ${quoted(questionText(event.interrupt))}${actionsText(event.interrupt)}`;
     case "parked":
       return `${event.target} no longer waits; the answer starts it again`;
     case "voted":
@@ -165,6 +167,12 @@ function voteWords({ by, via, auto, decision, changes, votes, needed, voided }: 
 /** The code is left out where it only repeats the state. */
 const errorText = ({ code, message }: DelegationError, state = ""): string =>
   `: ${code === state ? "" : `${code}: `}${message}`;
+
+/** What is missing of a question that expired says more than the message, which always is the same. */
+function endText(event: FailedEvent): string {
+  const missing = missingText(event);
+  return missing ? `: ${event.error.code}: ${missing}` : errorText(event.error, event.state);
+}
 
 const stepText = (progress: Progress): string =>
   [progress.current_step, progressText(progress)].filter(Boolean).join(": ");

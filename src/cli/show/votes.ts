@@ -1,6 +1,7 @@
 /** The approvals that an open question has and needs, in words. */
 
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import type { FailedEvent } from "../../schema/event.ts";
 import { hasVoted, votesCount, votesText } from "../../schema/vote-text.ts";
 import { votedAnswersText, votedOtherwise } from "../../schema/voted-answers.ts";
 import { oneLine } from "./output.ts";
@@ -21,6 +22,10 @@ export function votedChanges(interrupt: Interrupt): string | undefined {
   const voted = votedOtherwise(interrupt);
   return voted && oneLine(votedAnswersText(interrupt, voted), MAX_TEXT);
 }
+
+/** The approvals of a question that expired without enough of them. Empty: it needed one answer, or nothing expired. */
+export const missingText = ({ needed, votes = [] }: Pick<FailedEvent, "needed" | "votes">): string =>
+  needed === undefined ? "" : votesText({ needed, given: votes });
 
 /** Who has approved so far: `approver:ann, approver:bob`. */
 export const votersText = ({ votes }: Pick<Interrupt, "votes">): string =>

@@ -64,7 +64,7 @@ test("tells the story of a delegation in words, in order", async () => {
     "progress: index: 3/10 reading",
     'follow-up by operator: "and there"',
     expect.stringMatching(/^sent the artifact (?:out\.txt \(1 bytes\)|a)$/),
-    'scout asked: "may I?"',
+    'scout asked: "may I?" [deploy {"host":"db1"}]',
     'operator answered: approve, host "db1" → "db9", "but ge…',
     "picked up by w1",
     "the attempt failed; again not before TIME: no_spade…",

@@ -9,7 +9,7 @@ test("creates, lists, shows and revokes a rule", async () => {
   expect((await run(["rules", "list"])).stderr).toContain("no rules yet");
   const created = await run([
     ...["rules", "create", "scout", "fs.*", "--path", "path=/srv/site", "--equals", "mode=append"],
-    ...["--equals", "n=3", "--equals", 'text="3"', "--max", "/options/depth=2", "--min", "/options/depth=0"],
+    ...["--equals", "n=3", 'text="3"', "--max", "/options/depth=2", "--min", "/options/depth=0"],
     ...["--items", 'argv=["git", "status"]', "--fits", 'to={"type":"string"}'],
     ...["--for", "20m", "--uses", "5", "--note", "builds"],
   ]);

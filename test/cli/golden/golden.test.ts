@@ -200,6 +200,12 @@ const ANSWERS = [
     requests: [{ request_id: "r", question_preview: "Scale it?", action: "scale", decision: "approve" }],
   },
   {
+    ...{ ...SETTLED, delegation_id: id("e"), interrupt_id: "int_4", outcome: "expired", needed: 2 },
+    votes: [{ by: "approver:ann", via: "console", at: ago(50) }],
+    told: [{ person: "approver:bob", channel: "ntfy", at: ago(55) }],
+    requests: [{ request_id: "r", question_preview: "Scale it?", action: "scale" }],
+  },
+  {
     ...{ ...SETTLED, delegation_id: id("b"), interrupt_id: "int_2", outcome: "expired", target: "builder" },
     requests: [{ request_id: "r", question_preview: "Which of the two branches shall I build?" }],
   },
@@ -224,8 +230,11 @@ async function screen(...argv: string[]): Promise<string> {
         (one: Record<string, unknown>) => states?.includes(String(one.state)) ?? true,
       );
       answer.json({ delegations, next_cursor: null, scanned_to: null });
-    } else if (path === "/v1/answers") answer.json({ answers: ANSWERS, next_cursor: null });
-    else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
+    } else if (path === "/v1/answers") {
+      const outcome = query.get("outcome");
+      const answers = ANSWERS.filter((one) => outcome === null || one.outcome === outcome);
+      answer.json({ answers, next_cursor: null });
+    } else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
     else if (path === "/healthz") answer.json({ status: "ok" });
     else if (path === "/v1/stats") answer.json(STATS);
     else if (path === "/v1/status")
@@ -311,6 +320,7 @@ test.each([
   ["get-waits", ["get", id("e")]],
   ["results", ["results"]],
   ["answers", ["answers"]],
+  ["answers-expired", ["answers", "--outcome", "expired"]],
   ["agents", ["agent", "list"]],
   ["stats", ["stats"]],
   ["help", ["--help"]],

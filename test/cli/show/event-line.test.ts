@@ -41,6 +41,53 @@ test("an answer says by whom, how it was decided, and how it begins", () => {
   );
 });
 
+test("an approval says what it changes, how many there are, whose it voids, and last by whom", () => {
+  const votes = [{ by: "approver:bob", at: WAITING.retry_at }];
+  const vote = {
+    ...{ ...WAITING, status: "voted", interrupt_id: "int_1", by: "approver:bob", via: "rest" },
+    ...{ decision: "approve", needed: 2, votes, answers: {} },
+  };
+  expect(eventLine(eventWith(vote), COLOURLESS)).toMatch(/ {2}voted approve, 1 of 2 by approver:bob$/);
+  const changes = { r: { changes: [{ path: ["replicas"], from: 3, to: 5 }], total: 1 } };
+  const voiding = { ...vote, changes, voided: ["approver:ann"] };
+  expect(eventLine(eventWith(voiding), COLOURLESS)).toContain(
+    "voted approve, replicas 3 → 5, 1 of 2 (voids approver:ann) by approver:bob",
+  );
+});
+
+test("the end of a question without enough approvals says how many there were", () => {
+  const expired = {
+    ...{ ...WAITING, type: "DELEGATION_FAILED", state: "failed", interrupt_id: "int_1", needed: 2 },
+    votes: [{ by: "approver:ann", at: WAITING.retry_at }],
+    error: {
+      ...{
+        code: "interrupt_expired",
+        message: "The question was not answered in time.",
+        category: "TIMEOUT",
+      },
+      ...{ retryable: false, recovery: "Delegate it again." },
+    },
+  };
+  expect(eventLine(eventWith(expired), COLOURLESS)).toContain(
+    "failed interrupt_expired: 1 of 2 approvals: approver:ann",
+  );
+});
+
+test("a question names the action that it proposes, bounded", () => {
+  const request = {
+    ...{ request_id: "r", message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "Go?" }] } },
+    action: { name: "deploy", arguments: { host: "db1", text: "x".repeat(1000) } },
+  };
+  const interrupt = {
+    ...{ id: "int_1", kind: "input", requests: [request] },
+    ...{ raised_at: WAITING.retry_at, expires_at: WAITING.retry_at },
+  };
+  const asks = eventWith({ ...WAITING, state: "input_required", status: "interrupted", interrupt });
+  const line = eventLine(asks, COLOURLESS);
+  expect(line).toContain('asks "Go?" [deploy {"host":"db1","text":"xxx');
+  expect(line.length).toBeLessThan(350);
+});
+
 test("a question says whether the agent asks, or the broker", () => {
   const requests = [
     { request_id: "r", message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "More?" }] } },
