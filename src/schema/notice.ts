@@ -32,7 +32,7 @@ export type ChannelKind = z.infer<typeof channelKindSchema>;
  * What notifications about the agent's questions may do outside the broker. Only the operator changes it.
  */
 export const agentNotifySchema = z.strictObject({
-  /** The kinds of channels by which what is asked may leave the broker; the others only say that the agent asks. Default: none. */
+  /** The kinds of channels by which what is asked may leave the broker; the others only say that the agent asks, and until when. Default: none. */
   contents: z.array(channelKindSchema).max(5).default([]),
   /**
    * What a link in a notification leads to. `answer`: the question, and whoever holds the link answers it in the name of the

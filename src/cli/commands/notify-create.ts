@@ -29,8 +29,8 @@ const ABOUT = `
 --after, --secret-… and --token-… belong to the channel before them. Secrets are never shown again.
 
 You are notified of questions that you may answer, of the end of what you delegated, and, unless you are a caller, of work
-that waits without a worker. The text is the agent's name and that it asks, unless the operator allows more ('errand agent put
---notify-contents'). A subscription works as long as your token is valid.`;
+that waits without a worker. The text is the agent's name, that it asks, and until when it waits, unless the operator allows
+more ('errand agent put --notify-contents'). A subscription works as long as your token is valid.`;
 
 const DEFAULT_EVENTS: readonly NoticeKind[] = ["question", "question_expiring", "question_expired"];
 

@@ -26,20 +26,23 @@ export const addVotesOptions = (command: Command): Command =>
     )
     .option(
       "--votes-by <principals...>",
-      "whose approval counts, for example approver:* (default: everybody who may answer)",
+      "whose approval counts, for example approver:* (default: everybody who may answer; operator only)",
     )
     .option("--votes-not-by-delegator", "the delegator's own approval does not count (operator only)")
     .option(
       "--votes-remind <duration>",
-      "while a question is open, notify those who have not approved again and again after this long",
+      "while a question is open, notify those who have not approved again and again after this long (operator only)",
       duration,
     )
     .option(
       "--votes-escalate <duration>",
-      "after this long, the approvals of --votes-escalate-to count, too, and they are notified",
+      "after this long, the approvals of --votes-escalate-to count, too, and they are notified (operator only)",
       duration,
     )
-    .option("--votes-escalate-to <principals...>", "whose approval counts, too, after --votes-escalate");
+    .option(
+      "--votes-escalate-to <principals...>",
+      "whose approval counts, too, after --votes-escalate (operator only)",
+    );
 
 /** Undefined: none of them is given. */
 export function votesOf(options: VotesOptions, base: AgentPatch["votes"]): AgentPatch["votes"] {

@@ -77,23 +77,35 @@ test.each([
   [[], "there is no channel"],
   [["--after", "10m", "--ntfy", TOPIC], "after the channel"],
   [["--ntfy", TOPIC, "--secret-env", "S"], "takes no secret"],
-  [["--ntfy", "https://ntfy.sh/"], "must end with the topic"],
+  [["--ntfy", "https://ntfy.sh/"], "--ntfy: must end with the topic"],
+  [
+    ["--email", "a@example.com", "--ntfy", "http://10.0.0.7/t"],
+    "--ntfy: a private address; ERRAND_CALLBACK_ALLOW",
+  ],
+  [["--slack-env", "LOCAL"], "--slack-env: a private address"],
   [["--ntfy", TOPIC, "--token-env", "UNSET"], "there is no token in UNSET. Set UNSET."],
-  [["--webhook", "https://example.com", "--secret-env", "BAD"], "must be whsec_"],
+  [["--webhook", "https://example.com", "--secret-env", "BAD"], "--secret-env: must be whsec_"],
   [["--email", "ann"], "ann@example.com"],
-  [["--email", "ann@example.com"], "ERRAND_SMTP_URL"],
+  [
+    ["--email", "ann@example.com"],
+    "--email: this broker has no mail server; its operator sets ERRAND_SMTP_URL",
+  ],
   [["--ntfy", TOPIC, "--on", "everything"], "question_expiring"],
   [["--ntfy", TOPIC, "--quiet", "22:00-07:00"], "--quiet requires --zone"],
   [["--ntfy", TOPIC, "--quiet", "late", "--zone", "UTC"], "22:00-07:00"],
-  [["--ntfy", TOPIC, "--quiet", "22:00-07:00", "--zone", "Europe/Berln"], "Europe/Berlin"],
+  [
+    ["--ntfy", TOPIC, "--quiet", "22:00-07:00", "--zone", "Europe/Berln"],
+    "--zone: no IANA time zone; the nearest is Europe/Berlin",
+  ],
   [["--ntfy", TOPIC, "--state", "done"], "'done' is not a state"],
-  [["--ntfy", TOPIC, "--agent", "No Agent"], "filter.agents"],
+  [["--ntfy", TOPIC, "--agent", "No Agent"], "--agent: "],
 ])("notify create %j is refused", async (args, said) => {
   const { run, api } = await setup();
-  const env = { BAD: "hush-hush" };
+  const env = { BAD: "hush-hush", LOCAL: "http://127.0.0.1/hush-hush" };
   const { code, stdout, stderr } = await run(["notify", "create", ...args], { env });
   expect([code, stdout, stderr]).toEqual([64, "", expect.stringContaining(said)]);
   expect(stderr).not.toContain("hush-hush");
+  expect(stderr).not.toMatch(/deliver|filter\.|quiet\./);
   expect((await api.call("GET", "/v1/subscriptions")).body.subscriptions).toEqual([]);
 });
 
