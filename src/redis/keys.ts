@@ -106,6 +106,8 @@ export const keys = {
   told: (delegation: string, question: string) => `${COMMON}:told:${delegation}:${question}`,
   /** STRING: JSON of what the link with this hash is for; expires with its question. */
   link: (hash: string) => `${COMMON}:link:${hash}`,
+  /** The answer that is being given by the link. */
+  linkPress: (hash: string) => `${COMMON}:link:${hash}:press`,
   /** STRING: the key from which the secrets of links are derived. */
   linkKey: `${COMMON}:link-key`,
   /** STRING: JSON of the keys with which the broker signs what it sends to the push services of browsers. */

@@ -139,3 +139,16 @@ test("a question with approve among other options takes the decision by a link",
   expect((await post("answer", { token, ...APPROVE })).status).toBe(200);
   expect(await stateOf(id)).toBe("submitted");
 });
+
+test("of two different answers by one link at the same time one is given", async () => {
+  const { ann, linksOf, ask, post } = await setup({ needed: 2 });
+  const forAnn = await linksOf(ann);
+  for (let n = 1; n <= 10; n += 1) {
+    await ask();
+    const token = (await forAnn(n)).at(-1);
+    const pressed = await Promise.all(
+      ["approve", "deny"].map((decision) => post("answer", { token, decision })),
+    );
+    expect(pressed.map(({ status }) => status).sort()).toEqual([200, 404]);
+  }
+});

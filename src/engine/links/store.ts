@@ -31,6 +31,8 @@ const linkSchema = z.object({
 });
 export type Link = z.infer<typeof linkSchema>;
 
+const CLAIM_MS = 10_000;
+
 const hashOf = (token: string): string => createHash("sha256").update(token).digest("base64url");
 
 export class LinkStore {
@@ -61,6 +63,25 @@ export class LinkStore {
   async find(token: string): Promise<Link | null> {
     const json = await this.#redis.get(keys.link(hashOf(token)));
     return json === null ? null : (linkSchema.safeParse(parseJson(json)).data ?? null);
+  }
+
+  /**
+   * Claims the link for this answer, so that two presses at once do not answer differently. Returns whether it may be given:
+   * nothing else was answered, or is being answered. Limit: a claim whose gateway dies ends after 10 s.
+   */
+  async claim(token: string, answered: string): Promise<boolean> {
+    const key = keys.linkPress(hashOf(token));
+    const before = await this.#redis.set(key, answered, "PX", CLAIM_MS, "NX", "GET");
+    if (before !== null && before !== answered) return false;
+    const used = (await this.find(token))?.used;
+    if (used === undefined || used === answered) return true;
+    await this.release(token);
+    return false;
+  }
+
+  /** The answer was given, or refused: then another may be given at once. */
+  async release(token: string): Promise<void> {
+    await this.#redis.del(keys.linkPress(hashOf(token)));
   }
 
   /** Stores that the link was used, or why it was refused. */

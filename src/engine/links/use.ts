@@ -7,7 +7,7 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delega
 import { choicesOf } from "../../schema/answer-rules.ts";
 import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
-import { ErrandError } from "../../schema/errors.ts";
+import { ERRORS, ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest } from "../../schema/interrupt.ts";
 import type { LinkAnswered, LinkQuestion } from "../../schema/link.ts";
 import { canSee, mayControl, type Principal, toPrincipal } from "../access/access.ts";
@@ -75,15 +75,18 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
         (given.decision === undefined || choicesOf(interrupt.requests[0] ?? {}).includes(given.decision));
   if (!fits || (link.may !== "answer" && given.decision !== link.may)) throw doesNotFit(way);
   const request = toRequest(interrupt, given);
+  if (!(await broker.links.claim(token, answered))) throw refused();
   let record: StoredDelegation;
   try {
     record = await answer(broker, principal, delegation.id, request, { via: "link", key: token.slice(-22) });
   } catch (error) {
+    if (error instanceof ErrandError && !ERRORS[error.code].retryable) await broker.links.release(token);
     // Somebody else was faster.
     if (error instanceof ErrandError && error.code === "interrupt_not_open") throw refused();
     throw error;
   }
   await broker.links.mark(token, link, { used: answered });
+  await broker.links.release(token);
   broker.metrics.links.inc({ outcome: "answered" });
   const { decision } = given;
   await audit(broker, principal, "link.answer", delegation.id, {
