@@ -86,7 +86,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { api, ask } = await setup();
     const choice = await ask({ text: "Which?", options: ["red", "blue"] });
     const { page } = await openTab(choice.link, PHONE);
-    await page.getByText(/^Open until .* (UTC|GMT\S*|[A-Z]{2,5}), or until somebody answers\.$/).waitFor();
+    await page.getByText(/^Open until .* (UTC|GMT\S*|[A-Z]{3,5}), or until somebody answers\.$/).waitFor();
     // The buttons are the choices.
     expect(await page.locator("main").textContent()).not.toContain("Choices");
     await page.getByRole("button", { name: "blue" }).tap();

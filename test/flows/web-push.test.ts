@@ -77,7 +77,9 @@ test("each push has a key and a salt of its own, a question is urgent, and a lon
     expect(body.length).toBeLessThanOrEqual(4_096);
     const { text } = JSON.parse(decrypt(body));
     expect(text.length).toBeGreaterThan(5);
-    expect(texts[place]?.startsWith(text.replace(" …", ""))).toBe(true);
+    const [asked, until] = text.split(/\n(?=It waits)/);
+    expect(texts[place]?.startsWith(asked.replace(" …", ""))).toBe(true);
+    expect(until).toMatch(/^It waits for an answer until \S+Z\.$/);
   }
   for (const [start, end] of [
     [0, 16],
