@@ -5,6 +5,7 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { type ArtifactOptions, checkArtifactOptions, saveArtifacts } from "../artifacts/artifacts.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { isCounted } from "../counted.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
@@ -13,7 +14,7 @@ import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
 import { plainText, print, printJson, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
-import { sendersOf, stateRows, whyWaits } from "../show/state-details.ts";
+import { sendersOf, stateRows, voidVotesOf, whyWaits } from "../show/state-details.ts";
 import { wrapWidth } from "../show/terminal-width.ts";
 import { wrapRows } from "../show/text.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -70,7 +71,13 @@ export function addGet(program: Command, { host }: Cli): void {
       } else if (options.reply) await printReply(host, delegation);
       else {
         const details = await stateRows(connection, delegation);
-        const [rows = "", ...reply] = describe(delegation, details, wrapWidth(host)).split("\n\n");
+        const isVoid = await voidVotesOf(connection, delegation);
+        const shown = {
+          columns: wrapWidth(host),
+          isCounted: await isCounted(connection, delegation),
+          isVoid,
+        };
+        const [rows = "", ...reply] = describe(delegation, details, shown).split("\n\n");
         // The reply, after an empty line, keeps its lines.
         const text = [withCommand(host, rows), ...reply].join("\n\n");
         await print(host, host.isTty.stdout ? plainText(text) : text);
@@ -91,6 +98,8 @@ async function printHistory(
   else if (history.length === 0) await print(host, "no follow-ups, questions or answers yet");
   else {
     const senders = await sendersOf(connection, delegation);
-    await print(host, wrapRows(historyRows(history, Number.POSITIVE_INFINITY, senders), wrapWidth(host)));
+    const isVoid = await voidVotesOf(connection, delegation);
+    const rows = historyRows(history, Number.POSITIVE_INFINITY, { senders, isVoid });
+    await print(host, wrapRows(rows, wrapWidth(host)));
   }
 }

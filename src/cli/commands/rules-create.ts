@@ -6,6 +6,7 @@ import type { ArgumentConstraint } from "../../schema/rule.ts";
 import { givenInstantSchema } from "../../schema/values.ts";
 import { parseJson } from "../../util/parse-json.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { whyNeverCounted } from "../counted.ts";
 import { agentName, valid, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { note, oneLine, print, printJson } from "../show/output.ts";
@@ -124,7 +125,8 @@ export function addCreateRule(rules: Command, { host }: Cli): void {
     .action(async (agent: string, action: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<CreateOptions>();
       const { equals = [], path = [], items = [], min = [], max = [], fits = [], idempotencyKey } = options;
-      const made = await new Rules(await connect(host, options)).create(
+      const connection = await connect(host, options);
+      const made = await new Rules(connection).create(
         {
           ...{ agent, action, decision: options.deny ? "deny" : "approve" },
           arguments: [...equals, ...path, ...items, ...min, ...max, ...fits],
@@ -132,6 +134,8 @@ export function addCreateRule(rules: Command, { host }: Cli): void {
         },
         { idempotencyKey },
       );
+      const never = await whyNeverCounted(connection, made);
+      if (never !== undefined) await note(host, oneLine(never));
       if (options.json) return printJson(host, made);
       await print(host, made.id);
       await note(host, `arguments: ${oneLine(argumentsText(made))}; until ${untilText(made)}`);

@@ -22,7 +22,7 @@ function whenText(entry: Entry, now: number): string {
 
 /** The state in words. */
 const stateText = (entry: Entry): string =>
-  isQuestion(entry) ? (isVoted(entry) ? "approved" : "asks") : entry.state;
+  isQuestion(entry) ? (isVoted(entry) ? "approved" : entry.denyOnly ? "deny only" : "asks") : entry.state;
 
 const COLUMNS: readonly Column<Row>[] = [
   { name: "id", cell: ({ shortId }) => shortId },

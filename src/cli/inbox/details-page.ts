@@ -3,6 +3,7 @@ import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { truncate } from "../../schema/text.ts";
+import { isCounted } from "../counted.ts";
 import { recoveryFor } from "../recovery.ts";
 import type { Frame, Size } from "../screen/full-screen.ts";
 import type { Key } from "../screen/keys.ts";
@@ -11,7 +12,7 @@ import { Scroll } from "../screen/scroll.ts";
 import { wrapped } from "../screen/wrap.ts";
 import { describe } from "../show/delegation.ts";
 import { oneLine, type Painter } from "../show/output.ts";
-import { stateRows } from "../show/state-details.ts";
+import { stateRows, voidVotesOf } from "../show/state-details.ts";
 
 const MAX_CHARS = 100_000;
 const KEYS = "↑↓ PgUp PgDn scroll  q back";
@@ -45,7 +46,10 @@ export class DetailsPage {
   async #read(connection: ConnectionOptions, signal?: AbortSignal): Promise<void> {
     try {
       const delegation = await new Delegator(connection).get(this.#id, { signal });
-      const text = describe(delegation, await stateRows(connection, delegation));
+      const text = describe(delegation, await stateRows(connection, delegation), {
+        isCounted: await isCounted(connection, delegation),
+        isVoid: await voidVotesOf(connection, delegation),
+      });
       const rest = `\n\n… 'errand get ${this.#id} --reply' prints all of it.`;
       this.#text = text.length > MAX_CHARS ? truncate(text, MAX_CHARS) + rest : text;
     } catch (error) {

@@ -3,6 +3,7 @@ import { textOf } from "../../schema/a2a.ts";
 import { type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
 import { truncate } from "../../schema/text.ts";
 import { hasVoted, votesCount } from "../../schema/vote-text.ts";
+import type { Counted } from "../counted.ts";
 import { mayAnswer } from "../rights.ts";
 import { optionText, questionText } from "../show/questions.ts";
 import { votedChanges, votersText, votesLine } from "../show/votes.ts";
@@ -16,6 +17,8 @@ export interface Entry
   readonly task: string;
   /** This person has approved the question, which waits for others. */
   readonly voted?: boolean;
+  /** The approval of this person does not count, so only denying is left. */
+  readonly denyOnly?: boolean;
   /** The question, the reply or the error, for one line. */
   readonly summary: string;
 }
@@ -29,15 +32,23 @@ const SUMMARY_CHARS = 400;
 
 export const isQuestion = (entry: Entry): entry is Question => entry.interrupt !== null;
 
+/** Whether it waits for the approvals of others. */
+export const isForOthers = ({ voted, denyOnly }: Entry): boolean => voted === true || denyOnly === true;
+
 export const isVoted = ({ voted }: Entry): boolean => voted === true;
 
-/** `principal`: who reads it. */
-export function toEntry(delegation: Delegation, principal: string): Entry {
+interface Reader {
+  readonly principal: string;
+  readonly counted: Pick<Counted, "isCounted">;
+}
+
+export function toEntry(delegation: Delegation, { principal, counted }: Reader): Entry {
   const { id, state, version, target, delegator, finished_at, interrupt, created_at, message } = delegation;
   const task = textOf(message);
   return {
     ...{ id, state, version, target, delegator, finished_at, interrupt, created_at },
     ...(interrupt && hasVoted(interrupt, principal) && { voted: true }),
+    ...(interrupt && !counted.isCounted(delegation) && { denyOnly: true }),
     task: task.length > TASK_CHARS ? `${truncate(task, TASK_CHARS)}…` : task,
     summary: truncate(summaryOf(delegation), SUMMARY_CHARS),
   };
@@ -81,7 +92,7 @@ export function inOrder(entries: Iterable<Entry>): Entry[] {
   const ended = ({ finished_at }: Entry) => Date.parse(finished_at ?? "");
   return [...entries].sort((a, b) => {
     if (isQuestion(a) !== isQuestion(b)) return isQuestion(a) ? -1 : 1;
-    if (isVoted(a) !== isVoted(b)) return isVoted(a) ? 1 : -1;
+    if (isForOthers(a) !== isForOthers(b)) return isForOthers(a) ? 1 : -1;
     const byTime = isQuestion(a) ? expiry(a) - expiry(b) : ended(b) - ended(a);
     return byTime || a.id.localeCompare(b.id);
   });

@@ -178,6 +178,10 @@ export class InboxView implements View {
       this.#status = "Nobody has approved it yet: press a to approve it.";
       return;
     }
+    if (page.question.denyOnly && (mode === "approve" || mode === "edit" || mode === "agree")) {
+      this.#status = "Your approval does not count. Press d to deny it.";
+      return;
+    }
     const why = mode === "answer" || mode === "agree" ? undefined : this.#whyNot(mode, page.question);
     if (why !== undefined) {
       this.#status = `It ${why}: press r to answer.`;

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Pages } from "../../client/pages.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { Counted } from "../counted.ts";
 import type { CliHost } from "../host.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { fullScreen, hasScreen } from "../screen/full-screen.ts";
@@ -20,8 +21,8 @@ interface InboxOptions extends GlobalOptions {
 const DAY_MS = 86_400_000;
 
 const ABOUT = `
-It shows the open questions that you may answer, the soonest to expire first, then those that you have approved and that
-wait for others, and then the results of what you delegated. On a terminal it stays open: new questions appear, and those that others answer disappear.
+It shows the open questions that you may answer, the soonest to expire first, then those that you have approved, or whose
+approval is for others ('deny only'), and then the results of what you delegated. On a terminal it stays open: new questions appear, and those that others answer disappear.
 
   ↑ ↓, j k   move, or scroll           Enter  open a question or a result
   a          approve, with a comment   d      deny, with a comment
@@ -55,7 +56,8 @@ export function addInbox(program: Command, { host }: Cli): void {
       const connection = await connectToRead(host, options);
       const { principal, now } = await new Admin(connection).status();
       const dayAgo = new Date(Date.parse(now) - DAY_MS).toISOString();
-      const scope = { principal, since: options.since ?? dayAgo };
+      const counted = new Counted(connection, principal);
+      const scope = { principal, since: options.since ?? dayAgo, counted };
       const ahead = Date.parse(now) - Date.now();
       const brokerNow = () => Date.now() + ahead;
       if (options.json || !hasScreen(host)) {
@@ -81,7 +83,7 @@ async function printInbox(
       host,
       entryLines(
         host,
-        found.map((one) => toEntry(one, scope.principal)),
+        found.map((one) => toEntry(one, scope)),
         now(),
       ).join("\n"),
     );

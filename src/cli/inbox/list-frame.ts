@@ -7,7 +7,7 @@ import { Scroll } from "../screen/scroll.ts";
 import { painter } from "../show/output.ts";
 import { displayWidth } from "../show/text.ts";
 import { entryLines } from "./columns.ts";
-import { type Entry, isQuestion, isVoted } from "./entry.ts";
+import { type Entry, isForOthers, isQuestion, isVoted } from "./entry.ts";
 
 export interface ListState {
   readonly principal: string;
@@ -32,12 +32,13 @@ export function listFrame(host: CliHost, size: Size, state: ListState): Frame {
   const body = lines.map((line, at) =>
     isSelected && at === row ? paint.inverse(MARK + line + restOf(line, size.columns)) : NO_MARK + line,
   );
-  const questions = entries.filter((entry) => isQuestion(entry) && !isVoted(entry)).length;
+  const questions = entries.filter((entry) => isQuestion(entry) && !isForOthers(entry)).length;
   const voted = entries.filter(isVoted).length;
+  const others = entries.filter((entry) => isForOthers(entry) && !isVoted(entry)).length;
   const empty = isLoaded ? "Nothing waits for you." : "Reading…";
   const parts = {
     title: `Inbox of ${principal}`,
-    aside: `${counted(questions, "question")}, ${voted > 0 ? `${voted} approved, ` : ""}${counted(entries.length - questions - voted, "result")}`,
+    aside: `${counted(questions, "question")}, ${voted > 0 ? `${voted} approved, ` : ""}${others > 0 ? `${others} for others, ` : ""}${counted(entries.length - questions - voted - others, "result")}`,
     head: entries.length > 0 ? [NO_MARK + head] : [],
     body: entries.length > 0 ? body : [empty],
     status,

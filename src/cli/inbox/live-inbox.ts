@@ -75,7 +75,7 @@ export class LiveInbox {
     const { id, version } = delegation;
     const known = this.#entries.get(id);
     if (known && known.version > version) return;
-    const entry = toEntry(delegation, this.#scope.principal);
+    const entry = toEntry(delegation, this.#scope);
     if (known && isQuestion(known) && entry.interrupt?.id !== known.interrupt.id)
       this.#closed.set(known.interrupt.id, whyClosed(delegation, known.interrupt));
     if (belongs(this.#scope.principal, this.#scope.since, entry)) this.#entries.set(id, entry);
@@ -132,7 +132,9 @@ export class LiveInbox {
 
   async #read(delegator: Delegator, id: string, signal: AbortSignal): Promise<void> {
     try {
-      this.apply(await delegator.get(id, { signal }));
+      const delegation = await delegator.get(id, { signal });
+      await this.#scope.counted.read([delegation]);
+      this.apply(delegation);
     } catch (error) {
       if (!(error instanceof ErrandApiError) || error.status !== 404) throw error;
       this.#entries.delete(id);

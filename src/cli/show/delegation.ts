@@ -5,7 +5,7 @@ import { textOf } from "../../schema/a2a.ts";
 import type { BudgetShown } from "../../schema/budget.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { artifactText, filesText, howToSave } from "./artifact-line.ts";
-import { historyRows } from "./history.ts";
+import { historyRows, type IsVoid } from "./history.ts";
 import { oneLine, progressText, stateText } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
 import { resultText } from "./reply.ts";
@@ -23,11 +23,20 @@ function budgetRow({ exceeded, stops_at, of, ...budget }: BudgetShown): string {
   return `${budgetText(budget)}${exceeded ? ` (exceeded${until})` : ""}${of === undefined ? "" : `, part of that of ${of}`}`;
 }
 
-/** `stateDetails` are rows of state-details.ts. `columns`: where rows continue on the next line. */
+interface Describing {
+  /** Where rows continue on the next line. */
+  readonly columns?: number;
+  /** False: the reader's approval does not count. */
+  readonly isCounted?: boolean;
+  /** Whether the message is an approval that counts no longer. */
+  readonly isVoid?: IsVoid | undefined;
+}
+
+/** `stateDetails` are rows of state-details.ts. */
 export function describe(
   delegation: Delegation,
   stateDetails: readonly (readonly [string, string])[],
-  columns = Number.POSITIVE_INFINITY,
+  { columns = Number.POSITIVE_INFINITY, isCounted = true, isVoid }: Describing = {},
 ): string {
   const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
     delegation;
@@ -52,9 +61,12 @@ export function describe(
   if (delegation.budget) rows.push(["budget", budgetRow(delegation.budget)]);
   if (delegation.usage) rows.push(["usage", oneLine(usageLine(delegation.usage))]);
   const { interrupt } = delegation;
-  const messages = historyRows(delegation.history, MESSAGE_CHARS);
-  // The open question is shown below, with the command that answers it.
-  const past = messages.slice(0, messages.length - (interrupt?.requests.length ?? 0));
+  // The open question is shown below, with the command that answers it; its approvals are among the messages after it.
+  const open = new Set(interrupt?.requests.map(({ message }) => message.messageId));
+  const others = delegation.history.filter(
+    ({ messageId }) => messageId === undefined || !open.has(messageId),
+  );
+  const past = historyRows(others, MESSAGE_CHARS, { isVoid });
   if (past.length > MESSAGES)
     rows.push(["history", `${past.length - MESSAGES} earlier messages: 'errand get ${id} --history'`]);
   rows.push(...past.slice(-MESSAGES));
@@ -65,7 +77,7 @@ export function describe(
   if (votes) rows.push(["votes", votes]);
   if (interrupt) {
     rows.push(["open until", `${localTime(interrupt.expires_at)} (${interrupt.id})`]);
-    rows.push(["answer with", howToAnswer(delegation)]);
+    rows.push(["answer with", howToAnswer(delegation, isCounted)]);
   }
   if (delegation.awaits) rows.push(["children", `'errand list --tree ${id}'`]);
   if (delegation.finished_at) rows.push(["finished", localTime(delegation.finished_at)]);

@@ -10,6 +10,9 @@ function kindOf({ role, metadata }: Message): Kind {
   return metadata?.interrupt_id === undefined ? "follow-up" : "answer";
 }
 
+/** Whether it is an approval that another one voided, or that does not count any more. */
+export type IsVoid = (message: Message) => boolean;
+
 /** For each messageId, the sender and the time. Answers are not in it: their metadata has both. */
 export type Senders = ReadonlyMap<string, { readonly by?: string | undefined; readonly at: string }>;
 
@@ -40,11 +43,12 @@ function answerText({ parts, metadata = {} }: Message, max: number): string {
 export function historyRows(
   history: readonly Message[],
   max: number,
-  senders: Senders = new Map(),
+  { senders = new Map(), isVoid = () => false }: { senders?: Senders; isVoid?: IsVoid | undefined } = {},
 ): [Kind, string][] {
   return history.map((message) => {
     const kind = kindOf(message);
-    if (kind === "answer") return [kind, answerText(message, max)];
+    if (kind === "answer")
+      return [kind, `${answerText(message, max)}${isVoid(message) ? " (no longer counts)" : ""}`];
     const { by, at } = senders.get(message.messageId ?? "") ?? {};
     const text = oneLine(textOf(message), max);
     return [kind, at === undefined ? text : `${headOf(by, at)}: "${text}"`];

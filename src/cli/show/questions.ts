@@ -86,7 +86,14 @@ const takesText = ({ options = [], action }: Request): boolean =>
   options.length > 0 ? !options.every(isDecision) : action === undefined;
 
 /** The commands that answer the question, as part of a sentence. None of them has a secret as an argument. */
-export function howToAnswer({ id, interrupt }: Pick<Delegation, "id" | "interrupt">): string {
+export function howToAnswer(
+  { id, interrupt }: Pick<Delegation, "id" | "interrupt">,
+  isCounted = true,
+): string {
+  if (!isCounted) {
+    const isOne = interrupt && whyDecisionIsNotEnough("deny", interrupt) === undefined;
+    return `'errand ${isOne ? "deny" : "answer"} ${id}', only to deny it: your approval does not count`;
+  }
   const answer = `'errand answer ${id}`;
   const [request, second] = interrupt?.requests ?? [];
   const isSecret = interrupt?.kind === "auth";

@@ -13,8 +13,10 @@ import { durationText, nameOf } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent, RetryingEvent, ReturnedEvent, StreamEvent } from "../../schema/event.ts";
-import type { Senders } from "./history.ts";
+import { toldText } from "./answer-columns.ts";
+import type { IsVoid, Senders } from "./history.ts";
 import { oneLine } from "./output.ts";
+import { missingText } from "./votes.ts";
 
 const MAX_EVENTS = 300;
 
@@ -37,6 +39,7 @@ export async function stateRows(
   const why = waits(state) && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
   if (why) rows.push(["why", `${why}${asking}`]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
+  rows.push(...(await expiredRows(connection, delegation, events)));
   return rows;
 }
 
@@ -50,6 +53,40 @@ export async function sendersOf(connection: ConnectionOptions, delegation: Deleg
       senders.set(message.messageId, { by: delegation.target, at: event.at });
   }
   return senders;
+}
+
+/**
+ * Tells the approvals that count no longer: those that are not among the votes that the newest event about their question
+ * names. None if the events are not read.
+ */
+export async function voidVotesOf(connection: ConnectionOptions, delegation: Delegation): Promise<IsVoid> {
+  if (!delegation.history.some(({ metadata }) => metadata?.vote === true)) return () => false;
+  const counted = new Map<string, Set<string>>();
+  for (const event of await eventsOf(connection, delegation)) {
+    if (!("votes" in event) || event.votes === undefined || event.interrupt_id === undefined) continue;
+    const own = event.status === "answered" ? [{ by: event.by, at: event.at }] : [];
+    counted.set(event.interrupt_id, new Set([...event.votes, ...own].map(({ by, at }) => `${by} ${at}`)));
+  }
+  return ({ metadata: { vote, interrupt_id, by, at } = {} }) =>
+    vote === true && counted.get(String(interrupt_id))?.has(`${by} ${at}`) === false;
+}
+
+/** Of a question that expired: how many approved it, and who was notified of it, if the broker still knows. */
+async function expiredRows(
+  connection: ConnectionOptions,
+  { id, target, delegator, finished_at, error }: Delegation,
+  events: readonly StreamEvent[],
+): Promise<[string, string][]> {
+  if (error?.code !== "interrupt_expired" || finished_at === null) return [];
+  const end = events.find((event) => "needed" in event && event.type === "DELEGATION_FAILED");
+  const approvals = end?.type === "DELEGATION_FAILED" ? missingText(end) : "";
+  const query = { target, delegator, outcome: "expired" as const, since: finished_at, limit: 100 };
+  const page = await quietly(new Pages(connection).answers(query));
+  const told = toldText(page?.answers.find(({ delegation_id }) => delegation_id === id) ?? {});
+  return [
+    ...(approvals === "" ? [] : [["approvals", oneLine(approvals)] satisfies [string, string]]),
+    ...(told === "" ? [] : [["notified", oneLine(told)] satisfies [string, string]]),
+  ];
 }
 
 /** Whether it ends an attempt but not the delegation. */

@@ -173,3 +173,44 @@ test("the options of an agent set, show and reset whose approvals it needs", asy
   await run(["agent", "put", "scout", "--reset", "votes"]);
   expect(await votesOf()).toBe(null);
 });
+
+test("whose approval does not count is shown only how to deny, and told so of a rule", async () => {
+  const { id, ann, bob, by, api } = await asked({ by: ["approver:bob"] });
+  const row = (text: string) => text.replaceAll(/\s+/g, " ");
+  expect(row((await by(ann, "get", id)).stdout)).toContain(
+    `answer with 'errand deny ${id}', only to deny it: your approval does not count`,
+  );
+  expect((await by(ann, "inbox")).stdout).toMatch(/deny only +scout/);
+  expect((await by(bob, "get", id)).stdout).toContain(`'errand approve ${id}'`);
+  expect((await by(bob, "inbox")).stdout).toMatch(/asks +scout/);
+  const rule = await by(ann, "rules", "create", "scout", "scale");
+  expect([rule.code, row(rule.stderr)]).toEqual([0, expect.stringContaining("this rule approves nothing")]);
+  expect((await by(bob, "rules", "create", "scout", "scale")).stderr).not.toContain("approves nothing");
+  await api.call("PATCH", "/v1/agents/scout", { votes: null });
+  expect((await by(ann, "rules", "create", "scout", "scale")).stderr).not.toContain("approves nothing");
+});
+
+test("the history marks approvals that count no longer, and shows the open question once", async () => {
+  const { id, interrupt, ann, bob, by } = await asked();
+  await ann.answer(id, interrupt, { decision: "approve", text: "as it is" });
+  await bob.answer(id, interrupt, { decision: "approve", data: { replicas: 5 } });
+  const shown = (await by(ann, "get", id)).stdout;
+  expect(shown).toMatch(/^answer +by approver:ann at .*"as it is" \(no longer counts\)$/m);
+  expect(shown).toMatch(/^answer +by approver:bob at .*\{"replicas":5\}$/m);
+  expect(shown).not.toMatch(/^question /m);
+  expect((await by(ann, "get", id, "--history")).stdout.match(/no longer counts/g)).toHaveLength(1);
+  await ann.answer(id, interrupt, { decision: "approve", data: { replicas: 5 } });
+  expect((await by(ann, "get", id, "--history")).stdout.match(/no longer counts/g)).toHaveLength(1);
+});
+
+test("a question that expired says how many had approved, and that nobody was notified", async () => {
+  const { id, interrupt, ann, by, gateway, clock } = await asked();
+  await ann.answer(id, interrupt, { decision: "approve" });
+  clock.offset_ms += 86_460_000;
+  await gateway.sweep.tick();
+  const shown = (await by(ann, "get", id)).stdout;
+  expect(shown).toMatch(/^approvals +1 of 2 approvals: approver:ann$/m);
+  expect(shown).toMatch(/^notified +nobody was notified$/m);
+  const row = (await by(ann, "answers")).stdout;
+  expect(row).toMatch(/nobody +- +expired \(1 of 2/);
+});

@@ -115,7 +115,7 @@ const AGENTS = [
   },
 ];
 const VOTES = {
-  ...{ needed: 2, by: ["approver:*"], not_by_delegator: true },
+  ...{ needed: 2, by: ["approver:*", "operator"], not_by_delegator: true },
   ...{ remind_seconds: 600, escalate_seconds: 3600, escalate_to: ["operator"] },
 };
 const DURATIONS = { median_seconds: 2, p95_seconds: 75 };

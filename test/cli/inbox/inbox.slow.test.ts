@@ -282,7 +282,7 @@ test("of several people, each sees the approvals so far, agrees with changed arg
   await asking(setting, alice, "builder", { text: "Which branch?" });
 
   const screen = open(alice, [100, 30]);
-  await screen.shows("(0 of 3 approvals) Deploy?");
+  await screen.shows("Deploy? (0 of 3 approvals)");
   screen.type("a");
   await screen.shows("approve deploy? With a comment or without:");
   // Somebody else changes it while the person types.
