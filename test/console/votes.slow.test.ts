@@ -266,6 +266,27 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await mine.getByLabel("Approvals that a question needs").count()).toBe(0);
   });
 
+  test("a secret that others answered is not shown", async () => {
+    const { url, ann, bob, ask } = await setup();
+    const schema = {
+      type: "object",
+      properties: { user: { type: "string" }, key: { type: "string", format: "password" } },
+    };
+    const asks = { kind: "input", options: ["approve", "deny"], schema };
+    const members = await ask("Members", { text: "Which account?", ...asks } as never);
+    const whole = { type: "string", writeOnly: true };
+    const value = await ask("Value", { text: "Which key?", ...asks, schema: whole } as never);
+    await bob.answer(members.id, members.interrupt_id, { data: { user: "ops", key: "hunter2" } });
+    await bob.answer(value.id, value.interrupt_id, { data: "hunter3" });
+    const page = await open(url, ann.token);
+    const needs = page.locator(".needs");
+    await until(async () => (await needs.getByText("Any other answer voids that").count()) === 2);
+    const text = (await needs.textContent()) ?? "";
+    expect(text).toContain('bob chose “{"user":"ops","key":"••••••"}”');
+    expect(text).toContain("bob chose “••••••”");
+    expect(text).not.toContain("hunter");
+  });
+
   test("equal questions are approved together as others changed them, and each then waits for one more", async () => {
     const { url, ann, bob, ask, votesOf } = await setup({ needed: 3 });
     const asked = [await ask("Release one"), await ask("Release two"), await ask("Release three")];

@@ -114,7 +114,7 @@ export function RequestForm(props: Props) {
       )}
       {changes.length > 0 && <ChangeList changes={changes} isSecret={(path) => isSecretAt(schema, path)} />}
       {!isSame && voters !== "" && <p class="late">It voids the approval so far: {voters}.</p>}
-      {!isOther && <VotedOtherwise voted={voted} voters={voters} />}
+      {!isOther && <VotedOtherwise voted={voted} voters={voters} schema={schema} />}
       {isOpen && <TextAnswer text={text} kind={kind} onGive={onGive} />}
       {choices.length > 0 && (
         <div class="buttons">

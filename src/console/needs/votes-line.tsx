@@ -1,5 +1,6 @@
 import { isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { withoutSecrets } from "../../schema/secrets.ts";
 import { personOf } from "../../schema/vote-text.ts";
 import type { VotedAnswers } from "../../schema/voted-answers.ts";
 import type { ListedDelegation } from "../data/listed.ts";
@@ -72,12 +73,14 @@ function WhyNot({ listed }: { readonly listed: ListedDelegation }) {
 interface VotedProps {
   readonly voted: VotedAnswers[string] | undefined;
   readonly voters: string;
+  /** Of the request: it says what of the answer is secret. */
+  readonly schema: unknown;
 }
 
 /** What others answered one request, where that is no approval of what it proposes. */
-export function VotedOtherwise({ voted, voters }: VotedProps) {
+export function VotedOtherwise({ voted, voters, schema }: VotedProps) {
   const { decision, text, data } = voted ?? {};
-  const chosen = text ?? (data === undefined ? undefined : optionText(data));
+  const chosen = text ?? (data === undefined ? undefined : optionText(withoutSecrets(data, schema)));
   if (decision !== "deny" && chosen === undefined) return null;
   return (
     <p>
