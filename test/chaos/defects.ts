@@ -214,8 +214,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   outvoted: defect(
     "counts the votes for another answer",
     `${LUA}/lazy/votes.lua`,
-    /or record\.ballot_hash ~= cmd\.ballot then/,
-    "or not record.votes then",
+    /record\.ballot_hash == cmd\.ballot and counted_votes\(\)/,
+    "counted_votes()",
     { behavior: "ask" },
   ),
   untold: defect(

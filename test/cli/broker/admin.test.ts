@@ -40,7 +40,7 @@ test("an agent is created, shown, listed and deleted", async () => {
   expect(queued.stdout).toMatch(/^queue +1 queued, the oldest for \d+ s, 0 delayed$/m);
   const busy = await run(["agent", "delete", "scout"]);
   expect([busy.code, busy.stdout]).toEqual([64, ""]);
-  expect(busy.stderr).toContain("delete the agent with --force");
+  expect(busy.stderr).toContain("or pass --force");
   expect(await run(["agent", "delete", "scout", "--force"])).toEqual({
     code: 0,
     stdout: "deleted scout\n",
