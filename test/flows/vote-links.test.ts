@@ -149,6 +149,8 @@ test("of two different answers by one link at the same time one is given", async
     const pressed = await Promise.all(
       ["approve", "deny"].map((decision) => post("answer", { token, decision })),
     );
-    expect(pressed.map(({ status }) => status).sort()).toEqual([200, 404]);
+    const [given, other] = pressed.map(({ status }) => status).sort();
+    // Refused because the link was used, or because the first answer was still being given.
+    expect([given, [404, 429].includes(Number(other))]).toEqual([200, true]);
   }
 });

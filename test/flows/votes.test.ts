@@ -1,5 +1,8 @@
 /** Approvals of several people: who counts, what voids them, what ends the question, and that each counts once. */
 import { expect, test } from "vitest";
+import { givingCommand } from "../../src/engine/questions/standing-votes.ts";
+import type { Interrupt } from "../../src/schema/delegation.ts";
+import { votesSchema } from "../../src/schema/votes.ts";
 import { as, client, startBroker, type TestOptions } from "../support/broker.ts";
 import { checkHistory } from "../support/history.ts";
 import { passes } from "../support/outage.ts";
@@ -323,4 +326,36 @@ test("only an approval of another answer voids: those who no longer count are le
   await api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:bob", "approver:cyd"] } });
   await cyd.answer(same.id, same.interrupt_id, { ...APPROVE, data: { version: "2" } });
   expect((await voidedIn(same.id)).at(-1)).toEqual(["approver:bob"]);
+});
+
+/** An approval by a gateway that read the question before others voted. */
+const outdated = (id: string, interrupt: Pick<Interrupt, "id" | "kind" | "requests">, votes: object) =>
+  ({
+    standing: { id, open: interrupt, votes: votesSchema.parse(votes), rules_seen: undefined },
+    inputs: interrupt.requests.map(({ request_id }) => [request_id, { decision: "approve" }] as const),
+  }) as const;
+
+test("a gateway that has not seen a vote does not drop it when the setting changes", async () => {
+  const { gateway, api, ann, ask, votesOf } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  await ann.answer(id, interrupt_id, APPROVE);
+  await api.call("PATCH", "/v1/agents/scout", { votes: { needed: 3 } });
+  const { interrupt } = (await api.get(id)).body;
+  const { standing, inputs } = outdated(id, interrupt, { needed: 3 });
+  const author = { by: "approver:bob", via: "rest" } as const;
+  const { outcome } = await gateway.broker.writer.move(givingCommand(standing, { inputs, author }));
+  expect(outcome.kind).toBe("votes_changed");
+  expect((await votesOf(id)).given).toMatchObject([{ by: "approver:ann" }]);
+});
+
+test("a rule never voids what people approved since the question was asked", async () => {
+  const { gateway, api, ann, ask, votesOf } = await setup({ needed: 2 });
+  const { id, interrupt_id } = await ask();
+  const { interrupt } = (await api.get(id)).body;
+  await ann.answer(id, interrupt_id, { ...APPROVE, data: { version: "1.3", to: "prod" } });
+  const { standing, inputs } = outdated(id, interrupt, { needed: 2 });
+  const author = { by: "approver:bob", via: "rule" } as const;
+  const { outcome } = await gateway.broker.writer.move(givingCommand(standing, { inputs, author }));
+  expect(outcome.kind).toBe("other_votes");
+  expect((await votesOf(id)).given).toMatchObject([{ by: "approver:ann" }]);
 });

@@ -7,6 +7,8 @@ import * as z from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { MadeOnce } from "../../redis/made-once.ts";
+import { Script } from "../../redis/script.ts";
+import { randomId } from "../../redis/shards.ts";
 import { channelKindSchema } from "../../schema/notice.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
@@ -32,6 +34,19 @@ const linkSchema = z.object({
 export type Link = z.infer<typeof linkSchema>;
 
 const CLAIM_MS = 10_000;
+
+export type Claim =
+  | { readonly kind: "mine"; readonly value: string }
+  | { readonly kind: "shared" | "busy" | "used" };
+
+/** KEYS: claim · ARGV: its value */
+const releaseScript = new Script(`#!lua flags=allow-oom
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
+/** KEYS: link · ARGV: what it is from now on */
+const markScript = new Script(`#!lua
+local stored = redis.call('GET', KEYS[1])
+if not stored or cjson.decode(stored).used and not cjson.decode(ARGV[1]).used then return end
+redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL')`);
 
 const hashOf = (token: string): string => createHash("sha256").update(token).digest("base64url");
 
@@ -66,26 +81,29 @@ export class LinkStore {
   }
 
   /**
-   * Claims the link for this answer, so that two presses at once do not answer differently. Returns whether it may be given:
-   * nothing else was answered, or is being answered. Limit: a claim whose gateway dies ends after 10 s.
+   * Claims the link for this answer, so that two presses at once do not answer differently. `mine`: until it is released.
+   * `shared`: the same answer is being given. `busy`: another one is. `used`: another one was given. Limit: a claim whose
+   * gateway dies ends after 10 s.
    */
-  async claim(token: string, answered: string): Promise<boolean> {
+  async claim(token: string, answered: string): Promise<Claim> {
     const key = keys.linkPress(hashOf(token));
-    const before = await this.#redis.set(key, answered, "PX", CLAIM_MS, "NX", "GET");
-    if (before !== null && before !== answered) return false;
+    const value = `${randomId(10)} ${answered}`;
+    const before = await this.#redis.set(key, value, "PX", CLAIM_MS, "NX", "GET");
+    if (before !== null) return { kind: before.slice(11) === answered ? "shared" : "busy" };
     const used = (await this.find(token))?.used;
-    if (used === undefined || used === answered) return true;
-    await this.release(token);
-    return false;
+    if (used === undefined || used === answered) return { kind: "mine", value };
+    await this.release(token, { kind: "mine", value });
+    return { kind: "used" };
   }
 
   /** The answer was given, or refused: then another may be given at once. */
-  async release(token: string): Promise<void> {
-    await this.#redis.del(keys.linkPress(hashOf(token)));
+  async release(token: string, claim: Claim): Promise<void> {
+    if (claim.kind === "mine")
+      await releaseScript.run(this.#redis, [keys.linkPress(hashOf(token))], [claim.value]);
   }
 
-  /** Stores that the link was used, or why it was refused. */
+  /** Stores that the link was used, or why it was refused; a refusal never undoes that it was used. */
   async mark(token: string, link: Link, more: Pick<Link, "used" | "refused">): Promise<void> {
-    await this.#redis.set(keys.link(hashOf(token)), JSON.stringify({ ...link, ...more }), "KEEPTTL", "XX");
+    await markScript.run(this.#redis, [keys.link(hashOf(token))], [JSON.stringify({ ...link, ...more })]);
   }
 }

@@ -75,18 +75,21 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
         (given.decision === undefined || choicesOf(interrupt.requests[0] ?? {}).includes(given.decision));
   if (!fits || (link.may !== "answer" && given.decision !== link.may)) throw doesNotFit(way);
   const request = toRequest(interrupt, given);
-  if (!(await broker.links.claim(token, answered))) throw refused();
+  const claim = await broker.links.claim(token, answered);
+  if (claim.kind === "busy") throw busy();
+  if (claim.kind === "used") throw refused();
   let record: StoredDelegation;
   try {
     record = await answer(broker, principal, delegation.id, request, { via: "link", key: token.slice(-22) });
   } catch (error) {
-    if (error instanceof ErrandError && !ERRORS[error.code].retryable) await broker.links.release(token);
+    if (error instanceof ErrandError && !ERRORS[error.code].retryable)
+      await broker.links.release(token, claim);
     // Somebody else was faster.
     if (error instanceof ErrandError && error.code === "interrupt_not_open") throw refused();
     throw error;
   }
   await broker.links.mark(token, link, { used: answered });
-  await broker.links.release(token);
+  await broker.links.release(token, claim);
   broker.metrics.links.inc({ outcome: "answered" });
   const { decision } = given;
   await audit(broker, principal, "link.answer", delegation.id, {
@@ -184,6 +187,9 @@ async function check(
   if (!interrupt || digestOf(interrupt) !== link.digest) return "its question is another";
   return { record, delegation, interrupt };
 }
+
+const busy = (): ErrandError =>
+  new ErrandError("rate_limited", "Another answer by this link is being given.", { retry_after_seconds: 2 });
 
 const refused = (): ErrandError =>
   new ErrandError("not_found", "The link is used, expired or unknown, or its question is closed.", {

@@ -60,6 +60,9 @@ export interface Ballot {
   readonly bytes: number;
 }
 
+/** Ways of an answer that void nobody's approval of something else. */
+const KEEPING: readonly AnswerWay[] = ["link", "rule", "auto"];
+
 /** The ballot of an approval that counts under this setting. */
 export function ballotOf(
   votes: Votes | null,
@@ -71,7 +74,8 @@ export function ballotOf(
   const seen = {
     votes_seen: votesMark(votes),
     // The page of a link does not show another answer that others approved, so its approval must not void theirs.
-    ...(via === "link" && { keeps_ballot: bodyHash(JSON.parse(answers)) }),
+    // What answers without having seen it must not either.
+    ...(KEEPING.includes(via) && { keeps_ballot: bodyHash(JSON.parse(answers)) }),
   };
   if (votes === null || votes.needed === 1) return { params: seen, bytes: 0 };
   return {
@@ -109,22 +113,26 @@ export async function ballotFor(
   if (refusal) throw refusal;
   const ballot = ballotOf(votes, via, open, inputs);
   const counted = votes && (await countedOf(broker, votes, record));
-  return counted ? { ...ballot, params: { ...ballot.params, counted } } : ballot;
+  return counted ? { ...ballot, params: { ...ballot.params, ...counted } } : ballot;
 }
 
-/** Who has approved so far, without those whose approvals do not count under this setting; null: nobody has. */
+/**
+ * Who has approved so far, without those whose approvals do not count under this setting, and how many had; null: nobody
+ * has.
+ */
 async function countedOf(
   { redis, clock }: ReadsVotes,
   votes: Votes,
   record: StoredDelegation,
-): Promise<readonly string[] | null> {
+): Promise<{ readonly counted: readonly string[]; readonly counted_of: number } | null> {
   const given = z.array(voteSchema).parse(parseJson(record.get("votes") ?? "[]"));
   if (given.length === 0) return null;
   const waited = (await engineTime(redis, clock)) - (record.get("interrupt_raised_at") ?? 0);
-  return given.flatMap(({ by }) => {
+  const counted = given.flatMap(({ by }) => {
     const after = countsAfter(votes, toPrincipal(by), record.get("delegator"));
     return after !== null && after <= waited ? [by] : [];
   });
+  return { counted, counted_of: given.length };
 }
 
 /** Why the approval does not count; null: it counts. */

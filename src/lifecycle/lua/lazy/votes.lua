@@ -47,6 +47,11 @@ end
 -- (`keeps_ballot`). A repeated vote is a `duplicate`.
 function guard_votes()
   if (settings('votes', 'ageing_ms').votes or 0) ~= cmd.votes_seen then return { kind = 'votes_changed' } end
+  -- The gateway has not seen all votes, and so cannot say which of them count under the present setting.
+  local is_open = record.votes and record.interrupt_id == cmd.interrupt_id
+  if cmd.needed and is_open and record.votes_seen ~= cmd.votes_seen and #cjson.decode(record.votes) ~= (cmd.counted_of or 0) then
+    return { kind = 'votes_changed' }
+  end
   if cmd.keeps_ballot and record.ballot_hash and record.ballot_hash ~= cmd.keeps_ballot then
     return { kind = 'other_votes' }
   end
