@@ -1,6 +1,7 @@
 /**
  * Whether an approval of this person counts, by the agents' `votes`, so that the CLI offers none that the broker would refuse.
- * Limit: where the setting cannot be read, it is taken to count.
+ * Limit: the setting changes without an event, so what was read is right for a while only; where it cannot be read, the
+ * approval is taken to count, and the broker decides.
  */
 import { Admin } from "../client/admin.ts";
 import { ErrandApiError } from "../client/errors.ts";
@@ -13,36 +14,50 @@ import { answersAll } from "./rights.ts";
 
 type Asking = Pick<Delegation, "target" | "delegator" | "interrupt">;
 
+/** How long the setting is not read again. */
+const FRESH_MS = 10_000;
+
 export class Counted {
   readonly #admin: Admin;
   readonly #principal: string;
-  readonly #votes = new Map<string, Votes | null>();
+  /** In milliseconds since 1970, by the broker's clock, which decides on escalations. */
+  readonly now: () => number;
+  readonly #read = new Map<string, { readonly votes: Votes | null; readonly at: number }>();
 
-  constructor(connection: ConnectionOptions, principal: string) {
+  constructor(connection: ConnectionOptions, principal: string, now: () => number) {
     this.#admin = new Admin(connection);
     this.#principal = principal;
+    this.now = now;
   }
 
-  /** Reads the `votes` of the agents that ask for approvals, once each. */
-  async read(delegations: Iterable<Asking>): Promise<void> {
-    for (const { target, interrupt } of delegations)
-      if (interrupt?.votes && !this.#votes.has(target))
-        this.#votes.set(target, await votesOf(this.#admin, target));
+  /** Reads the `votes` of the agents that ask for approvals, once each, unless they were read just now. */
+  async read(delegations: Iterable<Asking>, freshMs = FRESH_MS): Promise<void> {
+    const targets = new Set<string>();
+    for (const { target, interrupt } of delegations) if (interrupt?.votes) targets.add(target);
+    for (const target of targets) {
+      const known = this.#read.get(target);
+      if (known && this.now() - known.at < freshMs) continue;
+      const votes = await votesOf(this.#admin, target);
+      // What could not be read is not known any more.
+      if (votes === undefined) this.#read.delete(target);
+      else this.#read.set(target, { votes, at: this.now() });
+    }
   }
 
-  /** Everybody who may answer can deny. */
+  /** At this moment. Everybody who may answer can deny. */
   isCounted({ target, delegator, interrupt }: Asking): boolean {
-    const votes = this.#votes.get(target);
+    const votes = this.#read.get(target)?.votes;
     if (!votes || !interrupt?.votes) return true;
     const after = countsAfter(votes, this.#principal, delegator);
-    return after !== null && Date.parse(interrupt.raised_at) + after <= Date.now();
+    return after !== null && Date.parse(interrupt.raised_at) + after <= this.now();
   }
 }
 
 /** Whether an approval of the reader counts for its open question. */
 export async function isCounted(connection: ConnectionOptions, asking: Asking): Promise<boolean> {
   if (!asking.interrupt?.votes) return true;
-  const counted = new Counted(connection, (await new Admin(connection).status()).principal);
+  const { principal, now } = await new Admin(connection).status();
+  const counted = new Counted(connection, principal, () => Date.parse(now));
   await counted.read([asking]);
   return counted.isCounted(asking);
 }
@@ -58,10 +73,11 @@ export async function whyNeverCounted(
   return `this rule approves nothing: by its setting votes, agent '${agent}' does not count approvals of ${by} from the beginning.`;
 }
 
-async function votesOf(admin: Admin, agent: string): Promise<Votes | null> {
+/** Undefined: it could not be read. */
+async function votesOf(admin: Admin, agent: string): Promise<Votes | null | undefined> {
   const found = await admin.getAgent(agent).catch((error: unknown) => {
     if (error instanceof ErrandApiError) return undefined;
     throw error;
   });
-  return found?.votes ?? null;
+  return found && (found.votes ?? null);
 }

@@ -17,7 +17,7 @@ export interface Entry
   readonly task: string;
   /** This person has approved the question, which waits for others. */
   readonly voted?: boolean;
-  /** The approval of this person does not count, so only denying is left. */
+  /** The approval of this person does not count now, so only denying is left. It changes with time: see {@link seenNow}. */
   readonly denyOnly?: boolean;
   /** The question, the reply or the error, for one line. */
   readonly summary: string;
@@ -37,22 +37,20 @@ export const isForOthers = ({ voted, denyOnly }: Entry): boolean => voted === tr
 
 export const isVoted = ({ voted }: Entry): boolean => voted === true;
 
-interface Reader {
-  readonly principal: string;
-  readonly counted: Pick<Counted, "isCounted">;
-}
-
-export function toEntry(delegation: Delegation, { principal, counted }: Reader): Entry {
+export function toEntry(delegation: Delegation, principal: string): Entry {
   const { id, state, version, target, delegator, finished_at, interrupt, created_at, message } = delegation;
   const task = textOf(message);
   return {
     ...{ id, state, version, target, delegator, finished_at, interrupt, created_at },
     ...(interrupt && hasVoted(interrupt, principal) && { voted: true }),
-    ...(interrupt && !counted.isCounted(delegation) && { denyOnly: true }),
     task: task.length > TASK_CHARS ? `${truncate(task, TASK_CHARS)}…` : task,
     summary: truncate(summaryOf(delegation), SUMMARY_CHARS),
   };
 }
+
+/** As it is at this moment. */
+export const seenNow = (entry: Entry, counted: Pick<Counted, "isCounted">): Entry =>
+  entry.interrupt && !counted.isCounted(entry) ? { ...entry, denyOnly: true } : entry;
 
 function summaryOf({ interrupt, error, state, reply, artifacts, task_preview }: Delegation): string {
   if (interrupt) return questionSummary(interrupt) || task_preview;

@@ -3,6 +3,7 @@ import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { Counted } from "../counted.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { Frame, Size, View } from "../screen/full-screen.ts";
@@ -37,14 +38,19 @@ const PAST: Readonly<Record<Mode, string>> = {
   agree: "approved, as others did,",
 };
 const MODES: Readonly<Record<string, Mode>> = { a: "approve", d: "deny", r: "answer", e: "edit", y: "agree" };
+const APPROVING: ReadonlySet<Mode> = new Set(["approve", "edit", "agree"]);
 const LOST = "The selected entry is gone or has changed. Press an arrow key or Enter.";
+/** What was read of the agent may be old, so that the broker decides. */
+const NOT_COUNTED = "Your approval may not count: the broker decides. To deny it: Esc, d.";
+/** How often it is read again whose approvals count. */
+const VOTES_EVERY_MS = 15_000;
 const AWAY = "The broker is unavailable; retrying.";
 
 export class InboxView implements View {
   readonly #host: CliHost;
   readonly #link: Link;
   readonly #live: LiveInbox;
-  readonly #scope: Scope;
+  readonly #scope: Omit<Scope, "counted">;
   /** In milliseconds since 1970, by the broker's clock. */
   readonly #now: () => number;
   /** Forms with their text, by question and mode. */
@@ -58,11 +64,17 @@ export class InboxView implements View {
   #fail: (error: unknown) => void = () => undefined;
   #signal: AbortSignal | undefined;
 
-  constructor(host: CliHost, connection: ConnectionOptions, scope: Scope, now: () => number) {
+  constructor(
+    host: CliHost,
+    connection: ConnectionOptions,
+    scope: Omit<Scope, "counted">,
+    now: () => number,
+  ) {
     const changed = () => this.#redraw();
     this.#host = host;
     this.#link = new Link(connection, changed);
-    this.#live = new LiveInbox(this.#link.connection, scope, changed);
+    const counted = new Counted(this.#link.brief, scope.principal, now);
+    this.#live = new LiveInbox(this.#link.connection, { ...scope, counted }, changed);
     this.#scope = scope;
     this.#now = now;
   }
@@ -81,6 +93,7 @@ export class InboxView implements View {
     const paint = painter(this.#host, "stdout");
     const status = this.#link.isAway ? AWAY : this.#status;
     const now = this.#now();
+    this.#live.markVotesStale(VOTES_EVERY_MS);
     if (this.#details) return this.#details.draw(size, paint, status);
     if (this.#page) {
       const { id, interrupt } = this.#page.question;
@@ -99,7 +112,9 @@ export class InboxView implements View {
         const text = questionLines(question, size.columns, paint);
         this.#page.lines = { columns: size.columns, text };
       }
-      const state = { question, closed, form, scroll, status, now };
+      const isInDoubt = entry?.denyOnly === true && form !== undefined && APPROVING.has(form.mode);
+      const warned = isOpen && isInDoubt ? [status, NOT_COUNTED].filter(Boolean).join(" ") : status;
+      const state = { question, closed, form, scroll, status: warned, now };
       return questionFrame(size, paint, this.#page.lines.text, state);
     }
     const { entries, isLoaded } = this.#live;
@@ -178,15 +193,12 @@ export class InboxView implements View {
       this.#status = "Nobody has approved it yet: press a to approve it.";
       return;
     }
-    if (page.question.denyOnly && (mode === "approve" || mode === "edit" || mode === "agree")) {
-      this.#status = "Your approval does not count. Press d to deny it.";
-      return;
-    }
     const why = mode === "answer" || mode === "agree" ? undefined : this.#whyNot(mode, page.question);
     if (why !== undefined) {
       this.#status = `It ${why}: press r to answer.`;
       return;
     }
+    if (APPROVING.has(mode)) this.#live.markVotesStale();
     const name = `${mode} ${interrupt.id}`;
     page.form = this.#forms.get(name) ?? new AnswerForm(interrupt, mode, this.#scope.principal);
     this.#forms.set(name, page.form);

@@ -10,7 +10,7 @@ import { fullScreen, hasScreen } from "../screen/full-screen.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { entryLines } from "./columns.ts";
-import { toEntry } from "./entry.ts";
+import { seenNow, toEntry } from "./entry.ts";
 import { InboxView } from "./inbox-view.ts";
 import { readInbox, type Scope } from "./read.ts";
 
@@ -56,12 +56,12 @@ export function addInbox(program: Command, { host }: Cli): void {
       const connection = await connectToRead(host, options);
       const { principal, now } = await new Admin(connection).status();
       const dayAgo = new Date(Date.parse(now) - DAY_MS).toISOString();
-      const counted = new Counted(connection, principal);
-      const scope = { principal, since: options.since ?? dayAgo, counted };
+      const scope = { principal, since: options.since ?? dayAgo };
       const ahead = Date.parse(now) - Date.now();
       const brokerNow = () => Date.now() + ahead;
       if (options.json || !hasScreen(host)) {
-        await printInbox(host, new Pages(connection), scope, brokerNow, options);
+        const counted = new Counted(connection, principal, brokerNow);
+        await printInbox(host, new Pages(connection), { ...scope, counted }, brokerNow, options);
         return;
       }
       await fullScreen(host, new InboxView(host, connection, scope, brokerNow));
@@ -83,7 +83,7 @@ async function printInbox(
       host,
       entryLines(
         host,
-        found.map((one) => toEntry(one, scope)),
+        found.map((one) => seenNow(toEntry(one, scope.principal), scope.counted)),
         now(),
       ).join("\n"),
     );

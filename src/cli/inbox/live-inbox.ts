@@ -12,7 +12,7 @@ import { BoundedMap } from "../../util/bounded.ts";
 import { sleep } from "../../util/timing.ts";
 import { mayAnswer } from "../rights.ts";
 import { whyClosed } from "../show/questions.ts";
-import { belongs, type Entry, inOrder, isQuestion, toEntry } from "./entry.ts";
+import { belongs, type Entry, inOrder, isQuestion, seenNow, toEntry } from "./entry.ts";
 import { MAX_RESULTS, readInbox, type Scope } from "./read.ts";
 
 /** Beyond this many changed delegations, the lists are read again instead. */
@@ -30,6 +30,9 @@ export class LiveInbox {
   /** By the question's id: why it is no longer open. */
   readonly #closed = new BoundedMap<string, string>(REMEMBERED);
   #isAllStale = true;
+  #areVotesStale = false;
+  /** When they became stale last. */
+  #votesStaleAt = 0;
   #wake: () => void = () => undefined;
   isLoaded = false;
 
@@ -40,7 +43,7 @@ export class LiveInbox {
   }
 
   get entries(): readonly Entry[] {
-    const entries = inOrder(this.#entries.values());
+    const entries = inOrder([...this.#entries.values()].map((one) => seenNow(one, this.#scope.counted)));
     const questions = entries.filter(isQuestion).length;
     // The oldest results make room for new ones.
     for (const { id } of entries.splice(questions + MAX_RESULTS)) this.#entries.delete(id);
@@ -48,7 +51,8 @@ export class LiveInbox {
   }
 
   entry(id: string): Entry | undefined {
-    return this.#entries.get(id);
+    const entry = this.#entries.get(id);
+    return entry && seenNow(entry, this.#scope.counted);
   }
 
   /** Why the question is no longer open, if it is known. */
@@ -70,12 +74,21 @@ export class LiveInbox {
     this.#wake();
   }
 
+  /** Reads again whose approvals count, at most once in this time: it changes without an event. */
+  markVotesStale(everyMs = 0): void {
+    const now = this.#scope.counted.now();
+    if (!this.isLoaded || now - this.#votesStaleAt < everyMs) return;
+    this.#votesStaleAt = now;
+    this.#areVotesStale = true;
+    this.#wake();
+  }
+
   /** Applies the delegation as the broker returned it. */
   apply(delegation: Delegation): void {
     const { id, version } = delegation;
     const known = this.#entries.get(id);
     if (known && known.version > version) return;
-    const entry = toEntry(delegation, this.#scope);
+    const entry = toEntry(delegation, this.#scope.principal);
     if (known && isQuestion(known) && entry.interrupt?.id !== known.interrupt.id)
       this.#closed.set(known.interrupt.id, whyClosed(delegation, known.interrupt));
     if (belongs(this.#scope.principal, this.#scope.since, entry)) this.#entries.set(id, entry);
@@ -107,7 +120,8 @@ export class LiveInbox {
       this.#stale.clear();
       if (this.#isAllStale || ids.length > MANY) await this.#readAll(signal);
       else for (const id of ids) await this.#read(delegator, id, signal);
-      if (this.#stale.size > 0 || this.#isAllStale) continue;
+      if (this.#areVotesStale) await this.#readVotes();
+      if (this.#stale.size > 0 || this.#isAllStale || this.#areVotesStale) continue;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -115,8 +129,15 @@ export class LiveInbox {
     }
   }
 
+  async #readVotes(): Promise<void> {
+    this.#areVotesStale = false;
+    await this.#scope.counted.read(this.#entries.values(), 0);
+    this.#changed();
+  }
+
   async #readAll(signal: AbortSignal): Promise<void> {
     this.#isAllStale = false;
+    this.#votesStaleAt = this.#scope.counted.now();
     const found = await readInbox(new Pages(this.#connection), this.#scope, signal);
     const ids = new Set(found.map(({ id }) => id));
     for (const { id } of this.entries) {

@@ -6,7 +6,7 @@ import type { Pages } from "../../client/pages.ts";
 import { type Delegation, TERMINAL_STATES } from "../../schema/delegation.ts";
 import type { Counted } from "../counted.ts";
 import { answersAll, QUESTION_STATES } from "../rights.ts";
-import { belongs, inOrder, toEntry } from "./entry.ts";
+import { belongs, inOrder, seenNow, toEntry } from "./entry.ts";
 
 const PAGE = 50;
 /** How many open questions are read, and how many finished delegations. */
@@ -32,14 +32,14 @@ export async function readInbox(pages: Pages, scope: Scope, signal: AbortSignal)
   for await (const one of upTo(MAX_QUESTIONS, pages, questions, signal)) found.set(one.id, one);
   let results = 0;
   for await (const one of upTo(MAX_FINISHED, pages, { ...own, state: TERMINAL_STATES }, signal)) {
-    if (!belongs(principal, since, toEntry(one, scope))) continue;
+    if (!belongs(principal, since, toEntry(one, principal))) continue;
     found.set(one.id, one);
     results += 1;
     if (results === MAX_RESULTS) break;
   }
   await scope.counted.read(found.values());
   const entries = [...found.values()]
-    .map((one) => toEntry(one, scope))
+    .map((one) => seenNow(toEntry(one, principal), scope.counted))
     .filter((entry) => belongs(principal, since, entry));
   return inOrder(entries).flatMap(({ id }) => found.get(id) ?? []);
 }

@@ -1,7 +1,10 @@
 /** Approvals of several people in the CLI, against a real gateway. */
 import { expect, test } from "vitest";
+import { Counted } from "../../../src/cli/counted.ts";
+import { LiveInbox } from "../../../src/cli/inbox/live-inbox.ts";
 import { as } from "../../support/broker.ts";
 import { run as runHere } from "../fake-host.ts";
+import { screenHere } from "../screen/screen-here.ts";
 import { setup } from "./cli.ts";
 
 const SCALE = {
@@ -188,6 +191,53 @@ test("whose approval does not count is shown only how to deny, and told so of a 
   expect((await by(bob, "rules", "create", "scout", "scale")).stderr).not.toContain("approves nothing");
   await api.call("PATCH", "/v1/agents/scout", { votes: null });
   expect((await by(ann, "rules", "create", "scout", "scale")).stderr).not.toContain("approves nothing");
+});
+
+test("an escalation counts by the broker's clock, and the open inbox follows the time and the agent's votes", async () => {
+  const escalation = { escalate_seconds: 3600, escalate_to: ["approver:*"] };
+  const { id, url, ann, by, api, clock } = await asked({ by: ["approver:bob"], ...escalation });
+  let now = clock.offset_ms + Date.now();
+  const counted = new Counted({ url, token: ann.token }, "approver:ann", () => now);
+  const scope = { principal: "approver:ann", since: new Date().toISOString(), counted };
+  const live = new LiveInbox({ url, token: ann.token }, scope, () => undefined);
+  const done = new AbortController();
+  const running = live.run(done.signal).catch(() => undefined);
+  const first = () => [live.entries[0]?.id, live.entries[0]?.denyOnly, live.entry(id)?.denyOnly];
+  await expect.poll(first).toEqual([id, true, true]);
+  now += 3_600_000;
+  expect(first()).toEqual([id, undefined, undefined]);
+  done.abort();
+  await running;
+
+  const screen = screenHere(["inbox"], { env: { url, token: ann.token } });
+  await screen.shows(/deny only +scout/);
+  await api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:ann"] } });
+  screen.type("a");
+  await screen.shows("approve scale? With a comment or without:");
+  await screen.shows("Your approval may not count", false);
+  screen.type("\u001b", "q");
+  await screen.shows(/asks +scout/);
+  screen.type("q");
+  expect(await screen.done).toBe(0);
+
+  await api.call("PATCH", "/v1/agents/scout", { votes: { by: ["approver:bob"] } });
+  clock.offset_ms += 3_660_000;
+  expect((await by(ann, "inbox")).stdout).toMatch(/asks +scout/);
+  expect((await by(ann, "get", id)).stdout).toContain(`'errand approve ${id}'`);
+});
+
+test("that an agent's votes could not be read is not remembered", async () => {
+  const { url, ann, api, id } = await asked({ by: ["approver:bob"] });
+  let isAway = true;
+  const away = () => Promise.resolve(new Response("", { status: 500 }));
+  const fetch: typeof globalThis.fetch = (...call) => (isAway ? away() : globalThis.fetch(...call));
+  const counted = new Counted({ url, token: ann.token, fetch, retryForMs: 0 }, "approver:ann", Date.now);
+  const asking = (await api.get(id)).body;
+  await counted.read([asking]);
+  expect(counted.isCounted(asking)).toBe(true);
+  isAway = false;
+  await counted.read([asking]);
+  expect(counted.isCounted(asking)).toBe(false);
 });
 
 test("the history marks approvals that count no longer, and shows the open question once", async () => {
