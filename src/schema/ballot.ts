@@ -3,6 +3,7 @@ import { textOf } from "./a2a.ts";
 import { choicesOf } from "./answer-rules.ts";
 import { isBudgetQuestion } from "./budget-question.ts";
 import { changesOf } from "./changes.ts";
+import { isDecision } from "./decision.ts";
 import type { Interrupt } from "./delegation.ts";
 import type { AnswerInput } from "./interrupt.ts";
 import { sortedJson } from "./sorted-json.ts";
@@ -33,23 +34,31 @@ export function approveSomething(
 
 /** The ballot of these answers, by request: approvals with the same one are for the same answer. */
 export function ballotAnswers({ requests }: Pick<Question, "requests">, inputs: Inputs): VotedAnswers {
-  const actions = new Map(requests.map(({ request_id, action }) => [request_id, action]));
-  return Object.fromEntries(inputs.map(([id, input]) => [id, contentOf(input, actions.get(id))]));
+  const asked = new Map(requests.map((request) => [request.request_id, request]));
+  return Object.fromEntries(inputs.map(([id, input]) => [id, contentOf(input, asked.get(id) ?? {})]));
 }
 
-/** A text beside a decision is a comment, and arguments as proposed are no edit: both are left out. */
+/**
+ * Left out are comments (a text beside a decision, or beside data unless it is an option) and arguments as proposed, which are
+ * no edit. An option is one answer, whether it is sent as text or as data.
+ */
 function contentOf(
   { decision, text, message, data }: AnswerInput,
-  action: Request["action"],
+  request: Partial<Request>,
 ): VotedAnswers[string] {
-  const isEdit =
-    action === undefined || decision !== "approve" || changesOf(action.arguments, data).length > 0;
-  const said = decision === undefined ? (text ?? (message && textOf(message))) : undefined;
-  return {
-    ...(decision !== undefined && { decision }),
-    ...(said !== undefined && { text: said }),
-    ...(data !== undefined && isEdit && { data }),
-  };
+  if (decision !== undefined) {
+    const { action } = request;
+    const isEdit =
+      action === undefined || decision !== "approve" || changesOf(action.arguments, data).length > 0;
+    return { decision, ...(data !== undefined && isEdit && { data }) };
+  }
+  const said = text ?? (message && textOf(message));
+  if (data === undefined) return said === undefined ? {} : { text: said };
+  const options = choicesOf(request).filter((choice) => typeof choice === "string" && !isDecision(choice));
+  const chosen = options.includes(said) ? said : undefined;
+  const isOption = typeof data === "string" && options.includes(data);
+  if (isOption && (chosen === undefined || chosen === data)) return { text: data };
+  return { ...(chosen !== undefined && { text: chosen }), data };
 }
 
 /** The approvals so far that this answer would void, because they are for another one. */

@@ -132,6 +132,22 @@ test("arguments that are sent as they were proposed change nothing, and void not
   expect(same.body.state).toBe("submitted");
 });
 
+test("a comment beside data is no other answer, and neither is an option as data", async () => {
+  const { scout, ann, bob, ask } = await setup({ needed: 2 });
+  const options = ["approve", "deny", "later"];
+  const question = { kind: "input", text: "How many?", options, schema: { type: "object" } } as never;
+  const many = await ask(question);
+  await ann.answer(many.id, many.interrupt_id, { data: { n: 1 }, text: "fine" });
+  const same = await bob.answer(many.id, many.interrupt_id, { data: { n: 1 } });
+  expect(same.body.state).toBe("submitted");
+  const [lease] = (await scout.lease("scout")).body.leases;
+  await scout.reply(lease.lease_id);
+  const when = await ask({ kind: "input", text: "When?", options } as never);
+  await ann.answer(when.id, when.interrupt_id, { text: "later" });
+  const last = await bob.answer(when.id, when.interrupt_id, { data: "later" });
+  expect(last.body.state).toBe("submitted");
+});
+
 test("one denial ends it, also the delegator's own", async () => {
   const { alice, ann, ask } = await setup({ needed: 3, not_by_delegator: true });
   const { id, interrupt_id } = await ask();

@@ -1,6 +1,6 @@
 /** What people agree on, and when an approval would void those of others. */
 import { expect, test } from "vitest";
-import { voidedBy } from "../../src/schema/ballot.ts";
+import { ballotAnswers, voidedBy } from "../../src/schema/ballot.ts";
 import type { Interrupt } from "../../src/schema/delegation.ts";
 import type { AnswerInput } from "../../src/schema/interrupt.ts";
 import { type VotedAnswers, votedAnswersText, votedOtherwise } from "../../src/schema/voted-answers.ts";
@@ -44,4 +44,31 @@ test.each<[string, VotedAnswers, Record<string, AnswerInput>, boolean]>([
   ["nothing", { a: APPROVE }, { a: DENY }, false],
 ])("an approval of %s", (_, answers, inputs, voids) => {
   expect(voidedBy(asked(answers), Object.entries(inputs))).toEqual(voids ? [ANN] : []);
+});
+
+const LATER = { options: ["approve", "deny", "later", "sooner"], schema: {} };
+const chosen = (input: AnswerInput, more: object) => {
+  const message = { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "When?" }] };
+  return ballotAnswers({ requests: [{ request_id: "a", message, ...more }] }, [["a", input]]).a;
+};
+
+test.each<[string, AnswerInput, VotedAnswers[string]]>([
+  ["data", { data: { n: 1 } }, { data: { n: 1 } }],
+  ["data with a comment", { data: { n: 1 }, text: "fine" }, { data: { n: 1 } }],
+  ["data with approve as a comment", { data: { n: 1 }, text: "approve" }, { data: { n: 1 } }],
+  ["data and an option", { data: { n: 1 }, text: "later" }, { text: "later", data: { n: 1 } }],
+  ["an option as text", { text: "later" }, { text: "later" }],
+  ["an option as data", { data: "later" }, { text: "later" }],
+  ["an option as data, with a comment", { data: "later", text: "fine" }, { text: "later" }],
+  ["an option twice", { data: "later", text: "later" }, { text: "later" }],
+  ["two options", { data: "later", text: "sooner" }, { text: "sooner", data: "later" }],
+  ["a decision's name as data", { data: "approve" }, { data: "approve" }],
+  ["data that is no option", { data: "other" }, { data: "other" }],
+  [
+    "a decision with data and a comment",
+    { decision: "approve", data: 1, text: "later" },
+    { decision: "approve", data: 1 },
+  ],
+])("the ballot of %s", (_, input, ballot) => {
+  expect(chosen(input, LATER)).toEqual(ballot);
 });
