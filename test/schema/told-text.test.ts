@@ -1,5 +1,6 @@
 /** Who was notified of a question, by person. */
 import { expect, test } from "vitest";
+import { toldText as toldInCli } from "../../src/cli/show/answer-columns.ts";
 import { toldText } from "../../src/console/answered/words.ts";
 import type { SettledQuestion } from "../../src/schema/answered.ts";
 import { notifiedPeople } from "../../src/schema/told-text.ts";
@@ -22,6 +23,7 @@ test("each person is there once, the first one first, with the first time of eac
     ["caller:bob", ["slack", "2026-11-29T08:02:00.412Z"]],
   ]);
   expect(toldText(newestFirst)).toBe("Notified: approver ann by ntfy, web push; bob by slack.");
+  expect(toldInCli({ told: newestFirst })).toBe("told approver:ann by ntfy, web push; caller:bob by slack");
 });
 
 test("of many people, the console names five; of nobody, it says so", () => {
