@@ -12,6 +12,7 @@ import type {
   StatusEvent,
   VotedEvent,
 } from "../../schema/event.ts";
+import { shownName } from "../../schema/text.ts";
 import type { TreeEvent } from "../../schema/tree.ts";
 import { votesCount } from "../../schema/vote-text.ts";
 import { shortIds } from "../input/short-id.ts";
@@ -127,23 +128,18 @@ export const childrenText = ({ count, left }: Pick<AwaitingEvent["awaits"], "cou
 };
 
 /** What, how many approved it, whose approvals it voids, and last by whom. */
-function voted({
-  by,
-  via,
-  auto,
-  decision = "approve",
-  changes,
-  answer_preview,
-  votes,
-  needed,
-  voided,
-}: VotedEvent) {
+function voted(event: VotedEvent): Words {
+  const { by, via, auto, decision, changes, answer_preview, votes, needed, voided } = event;
   const edit = editText(changes);
+  const what =
+    decision === undefined
+      ? oneLine(contentText(event), 100)
+      : `${decision}${edit && `, ${oneLine(edit, 100)}`}`;
   return [
-    `voted ${decision}${edit && `, ${oneLine(edit, 100)}`}, ${votes.length} of ${needed}`,
+    `voted ${what && `${what}, `}${votes.length} of ${needed}`,
     voided && `(voids ${oneLine(voided.join(", "), 100)})`,
     `by ${oneLine(by)}${auto ? " in advance" : ""}`,
-    answer_preview && quoted(answer_preview),
+    decision && answer_preview && quoted(answer_preview),
     wayText(via),
   ];
 }
@@ -152,9 +148,11 @@ function voted({
 function answered(event: AnsweredEvent): Words {
   const { by, via, auto, decision, changes, answer_preview } = event;
   const isSecret = "redacted" in event && event.redacted;
+  const author = `by ${oneLine(by)}${auto ? " in advance" : ""}`;
+  if (isOfSeveral(event)) return [author, oneLine(contentText(event), 100), wayText(via)];
   const edit = editText(changes);
   return [
-    `by ${oneLine(by)}${auto ? " in advance" : ""}`,
+    author,
     decision,
     edit && `(${oneLine(edit, 100)})`,
     answer_preview && quoted(answer_preview),
@@ -172,6 +170,32 @@ const WAYS: Readonly<Record<string, string>> = {
 
 /** `in the console`; empty for the HTTP API, which is the usual way of programs, and for what is not known. */
 export const wayText = (via: string | undefined): string => WAYS[via ?? ""] ?? "";
+
+type Content = Pick<AnsweredEvent, "decision" | "changes" | "answer_preview" | "redacted" | "answers">;
+
+const isOfSeveral = ({ answers }: Pick<Content, "answers">): boolean => Object.keys(answers).length > 1;
+
+/**
+ * What an answer says: `approve, replicas 3 → 5, "gently"`, or to several requests `host: "db1"; consent: approve`. May have
+ * control characters.
+ */
+export function contentText({ decision, changes, answer_preview, redacted, answers }: Content): string {
+  const textOf = (one: Omit<Content, "answers">) =>
+    [
+      one.decision,
+      editText(one.changes),
+      one.answer_preview && `"${one.answer_preview}"`,
+      one.redacted && "(secret)",
+    ]
+      .filter(Boolean)
+      .join(", ");
+  if (!isOfSeveral({ answers })) return textOf({ decision, changes, answer_preview, redacted });
+  const texts = Object.entries(answers).map(([id, one]) => {
+    const edit = changes?.[id];
+    return `${shownName(id)}: ${textOf({ ...one, ...(edit && { changes: { [id]: edit } }) })}`;
+  });
+  return texts.join("; ");
+}
 
 /** What an answer changed: `replicas 3 → 5`. Empty: nothing. May have control characters. */
 export const editText = (changes: AnsweredEvent["changes"]): string => changeTexts(changes).join("; ");

@@ -14,7 +14,7 @@ import type {
   VotedEvent,
 } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
-import { childrenText, editText, wayText } from "./event-line.ts";
+import { childrenText, contentText, wayText } from "./event-line.ts";
 import { oneLine, type Painter, progressText } from "./output.ts";
 import { actionsText, questionText } from "./questions.ts";
 import { cutTo } from "./text.ts";
@@ -149,19 +149,19 @@ function sentWords(event: SentEvent, files: string): string {
 }
 
 function answerWords(event: AnsweredEvent): string {
-  const { by, via, auto, decision, changes, answer_preview, redacted, votes = [] } = event;
-  const preview = answer_preview && quoted(answer_preview);
-  const what = [decision, editText(changes), preview, redacted && "(secret)"].filter(Boolean);
+  const { by, via, auto, votes = [] } = event;
+  const what = contentText(event);
   const how = wayText(via);
   const others = votes.length > 1 ? `; approved by ${votes.map((vote) => vote.by).join(", ")}` : "";
-  return `${by} answered${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}${others}${how && ` (${how})`}`;
+  return `${by} answered${auto ? " in advance" : ""}${what && `: ${what}`}${others}${how && ` (${how})`}`;
 }
 
-function voteWords({ by, via, auto, decision, changes, votes, needed, voided }: VotedEvent): string {
-  const what = [decision ?? "approve", editText(changes)].filter(Boolean).join(", ");
+function voteWords(event: VotedEvent): string {
+  const { by, via, auto, votes, needed, voided } = event;
+  const what = contentText(event);
   const how = wayText(via);
   const lost = voided ? `; no longer counts: ${voided.join(", ")}` : "";
-  return `${by} voted${auto ? " in advance" : ""}: ${what}, ${votes.length} of ${needed}${lost}${how && ` (${how})`}`;
+  return `${by} voted${auto ? " in advance" : ""}: ${what && `${what}, `}${votes.length} of ${needed}${lost}${how && ` (${how})`}`;
 }
 
 /** The code is left out where it only repeats the state. */

@@ -1,6 +1,7 @@
 /** The most useful fields of an event, on one line. */
 import { expect, test } from "vitest";
 import { eventLine } from "../../../src/cli/show/event-line.ts";
+import { wordsOf } from "../../../src/cli/show/story.ts";
 import { localTime } from "../../../src/cli/show/time.ts";
 import { eventWith } from "../../support/event.ts";
 
@@ -53,6 +54,39 @@ test("an approval says what it changes, how many there are, whose it voids, and 
   expect(eventLine(eventWith(voiding), COLOURLESS)).toContain(
     "voted approve, replicas 3 → 5, 1 of 2 (voids approver:ann) by approver:bob",
   );
+});
+
+test("the answer or approval of an option, and of several requests, says what was said", () => {
+  const stories = (event: Parameters<typeof eventLine>[0]) => [
+    eventLine(event, COLOURLESS),
+    event.type === "DELEGATION_STATUS" ? wordsOf(event, 0) : "",
+  ];
+  const vote = {
+    ...{ ...WAITING, status: "voted", interrupt_id: "int_1", by: "approver:bob", needed: 2 },
+    votes: [{ by: "approver:bob", at: WAITING.retry_at }],
+  };
+  const option = { answer_preview: "staging", answers: { r: { answer_preview: "staging" } } };
+  expect(stories(eventWith({ ...vote, ...option }))).toEqual([
+    expect.stringMatching(/ {2}voted "staging", 1 of 2 by approver:bob$/),
+    'approver:bob voted: "staging", 1 of 2',
+  ]);
+  const answers = { host: { answer_preview: "db1" }, a: { decision: "approve" }, b: { decision: "deny" } };
+  const changes = { a: { changes: [{ path: ["replicas"], from: 3, to: 5 }], total: 1 } };
+  const what = 'host: "db1"; a: approve, replicas 3 → 5; b: deny';
+  expect(stories(eventWith({ ...vote, answers, changes }))).toEqual([
+    expect.stringContaining(`voted ${what}, 1 of 2 by`),
+    `approver:bob voted: ${what}, 1 of 2`,
+  ]);
+  const answered = { ...WAITING, status: "answered", by: "approver:ann", answers, changes };
+  expect(stories(eventWith(answered))).toEqual([
+    expect.stringContaining(`answered by approver:ann ${what}`),
+    `approver:ann answered: ${what}`,
+  ]);
+  const commented = { decision: "approve", answer_preview: "gently", answers: {} };
+  expect(stories(eventWith({ ...vote, ...commented }))).toEqual([
+    expect.stringContaining('voted approve, 1 of 2 by approver:bob "gently"'),
+    'approver:bob voted: approve, "gently", 1 of 2',
+  ]);
 });
 
 test("the end of a question without enough approvals says how many there were", () => {
