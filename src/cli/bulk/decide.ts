@@ -251,7 +251,7 @@ async function send(
       const options = { text, data, interruptId: interrupt.id, signal };
       const isVoted = asVoted === true && interrupt.votes?.answers !== undefined;
       const answered = await (isVoted
-        ? delegator.answer(id, interrupt.id, votedAnswer(interrupt, text), { signal })
+        ? delegator.answer(id, interrupt.id, votedAnswer(interrupt, { text }), { signal })
         : delegator[decision](id, options)
       ).catch(explainRefusal(delegator, id));
       await report.sent(decision, answered);

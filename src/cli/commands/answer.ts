@@ -141,11 +141,12 @@ async function agreedAnswer(
   given: Answer | Answers,
 ): Promise<Answer | Answers> {
   const { delegation, interrupt, yes } = asked;
-  const { decision, text, data } = typeof given === "string" || "answers" in given ? {} : given;
-  if (asVoted) return votedAnswer(interrupt, text);
+  const body = typeof given === "string" || "answers" in given ? {} : given;
+  const { decision, data } = body;
+  if (asVoted) return votedAnswer(interrupt, body);
   if (!asProposed && !yes && decision !== undefined && voidsOthers(decision, interrupt, { data })) {
     await confirmVoted(host, delegation, interrupt);
-    return votedAnswer(interrupt, text);
+    return votedAnswer(interrupt, body);
   }
   if (!asProposed) await confirmVoiding(host, asked, given);
   return given;

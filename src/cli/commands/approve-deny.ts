@@ -137,7 +137,7 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   const interruptId =
     isAsked && asVoted ? interrupt.id : isOpen ? questionFor(decision, read, data !== undefined).id : named;
   const delegation = await (isAsked && asVoted
-    ? delegator.answer(id, interrupt.id, votedAnswer(interrupt, text))
+    ? delegator.answer(id, interrupt.id, votedAnswer(interrupt, { text }))
     : delegator[decision](id, { text, data, interruptId })
   ).catch(explainRefusal(delegator, id));
   if (options.json) return printJson(host, delegation);

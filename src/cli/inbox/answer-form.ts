@@ -8,7 +8,7 @@ import { ErrandApiError } from "../../client/errors.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { parseExact } from "../../schema/exact-numbers.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
-import { votedAnswer } from "../input/as-voted.ts";
+import { takesComment, votedAnswer } from "../input/as-voted.ts";
 import {
   type Body,
   inputsOf,
@@ -81,7 +81,7 @@ export class AnswerForm {
     const others = votersText({ votes });
     const changes = votedChanges(interrupt);
     if (mode === "agree")
-      return `approve the same as ${others}${changes ? ` (${changes})` : ""}? With a comment or without`;
+      return `approve the same as ${others}${changes ? ` (${changes})` : ""}? ${takesComment(interrupt) ? "With a comment or without" : "Without a comment"}`;
     if (mode === "approve" && changes !== undefined)
       return `approve what the agent proposes? This voids the approvals of ${others}. With a comment or without`;
     if (mode === "edit") return `approve ${action ?? "it"} with these arguments, as a JSON object`;
@@ -108,7 +108,7 @@ export class AnswerForm {
     const { mode, interrupt } = this;
     const [first] = interrupt.requests;
     if (mode === "edit") return { decision: "approve", data: parsed(this.field?.text ?? "") };
-    if (mode === "agree") return votedAnswer(interrupt, this.field?.text.trim() || undefined);
+    if (mode === "agree") return votedAnswer(interrupt, { text: this.field?.text.trim() || undefined });
     if (mode !== "answer") {
       const text = this.field?.text.trim() ?? "";
       return { decision: mode, ...(text !== "" && { text }) };
@@ -176,6 +176,8 @@ export class AnswerForm {
   #problem(): string | undefined {
     const { request, field, mode, interrupt } = this;
     const text = field?.text.trim() ?? "";
+    if (mode === "agree" && text !== "" && !takesComment(interrupt))
+      return "A comment would make it another answer: delete the text.";
     if (request === undefined || ["approve", "deny", "agree"].includes(mode)) return undefined;
     if (mode === "edit") return isObject(parsed(text)) ? undefined : "The arguments are not a JSON object.";
     if (text === "") return "Type an answer first, or go back with Esc.";

@@ -7,6 +7,7 @@ import type { Answers } from "../../client/answer.ts";
 import { localError } from "../../client/errors.ts";
 import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import type { AnswerBody } from "../../schema/interrupt.ts";
 import { votedOtherwise } from "../../schema/voted-answers.ts";
 import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -52,15 +53,31 @@ export function wouldVoid({ id }: Pick<Delegation, "id">, interrupt: Interrupt):
   return new CliError({ ...problem, delegation_id: id });
 }
 
-/** What others have approved, with this person's own comment. Throws if nobody has approved anything. */
-export function votedAnswer(interrupt: Interrupt, text: string | undefined): Answers {
+/** The first request that others have decided. A text beside an option or data alone is another answer, no comment. */
+const commented = ({ requests, votes }: Pick<Interrupt, "requests" | "votes">) =>
+  requests.find(({ request_id }) => votes?.answers?.[request_id]?.decision !== undefined);
+
+/** Whether what others have approved can be approved with a comment. */
+export const takesComment = (interrupt: Interrupt): boolean => commented(interrupt) !== undefined;
+
+/** What others have approved, with this person's own comment. Throws if nobody has approved anything, or it takes no comment. */
+export function votedAnswer(
+  interrupt: Interrupt,
+  comment: Pick<AnswerBody, "text" | "message"> = {},
+): Answers {
   const { answers, given = [] } = interrupt.votes ?? {};
   if (answers === undefined || given.length === 0)
     throw usageError("nobody has approved it yet", "Omit --as-voted.");
-  const [first] = interrupt.requests;
-  const comment =
-    text === undefined || !first ? {} : { [first.request_id]: { ...answers[first.request_id], text } };
-  return { answers: { ...answers, ...comment } };
+  const { text, message } = comment;
+  if (text === undefined && message === undefined) return { answers };
+  const request = commented(interrupt);
+  if (request === undefined)
+    throw usageError(
+      `a comment would make it another answer than that of ${votersText(interrupt)}: ${votedChanges(interrupt)}`,
+      "Approve the same without a text or files.",
+    );
+  const said = message === undefined ? { text } : { message };
+  return { answers: { ...answers, [request.request_id]: { ...answers[request.request_id], ...said } } };
 }
 
 /** Shows on the terminal what others have approved, and asks whether to approve the same. */

@@ -32,6 +32,12 @@ interface Describing {
   readonly isVoid?: IsVoid | undefined;
 }
 
+/** Without the last message of each of these ids: an earlier question may have the same ones. */
+function withoutLast(history: Delegation["history"], ids: readonly string[] = []): Delegation["history"] {
+  const last = new Set(ids.map((id) => history.findLastIndex(({ messageId }) => messageId === id)));
+  return history.filter((_, at) => !last.has(at));
+}
+
 /** `stateDetails` are rows of state-details.ts. */
 export function describe(
   delegation: Delegation,
@@ -62,9 +68,9 @@ export function describe(
   if (delegation.usage) rows.push(["usage", oneLine(usageLine(delegation.usage))]);
   const { interrupt } = delegation;
   // The open question is shown below, with the command that answers it; its approvals are among the messages after it.
-  const open = new Set(interrupt?.requests.map(({ message }) => message.messageId));
-  const others = delegation.history.filter(
-    ({ messageId }) => messageId === undefined || !open.has(messageId),
+  const others = withoutLast(
+    delegation.history,
+    interrupt?.requests.map(({ message }) => message.messageId),
   );
   const past = historyRows(others, MESSAGE_CHARS, { isVoid });
   if (past.length > MESSAGES)

@@ -2,7 +2,7 @@
 import { textOf } from "../../schema/a2a.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import { type Decision, isDecision } from "../../schema/decision.ts";
-import type { Action, Delegation, Interrupt } from "../../schema/delegation.ts";
+import { type Action, type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
 import { votedOtherwise } from "../../schema/voted-answers.ts";
 import { oneLine } from "./output.ts";
 
@@ -76,7 +76,9 @@ export const isYesOrNo = (decision: Decision, { requests: [request, second] }: I
 /** Why the question of this id is no longer open, such as `answered by approver:ann`. */
 export function whyClosed({ history, state, error }: Delegation, { id }: Pick<Interrupt, "id">): string {
   const answer = history.findLast(({ metadata }) => metadata?.interrupt_id === id && metadata.by);
-  if (answer) return oneLine(`answered by ${String(answer.metadata?.by)}`);
+  // An approval is there, too, if the question ended without enough of them.
+  const isEnded = isTerminal(state) && state !== "completed" && answer?.metadata?.vote === true;
+  if (answer && !isEnded) return oneLine(`answered by ${String(answer.metadata?.by)}`);
   if (error?.code === "interrupt_expired") return "it has expired";
   return `the delegation is ${state}`;
 }

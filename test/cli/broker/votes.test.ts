@@ -1,7 +1,10 @@
 /** Approvals of several people in the CLI, against a real gateway. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Counted } from "../../../src/cli/counted.ts";
 import { LiveInbox } from "../../../src/cli/inbox/live-inbox.ts";
+import { whyClosed } from "../../../src/cli/show/questions.ts";
 import { as } from "../../support/broker.ts";
 import { run as runHere } from "../fake-host.ts";
 import { screenHere } from "../screen/screen-here.ts";
@@ -18,10 +21,10 @@ async function asked(votes: Record<string, unknown> = { needed: 2 }) {
   const broker = await setup();
   const { api, url } = broker;
   await api.agent("scout", { votes });
-  const ask = async () => {
+  const ask = async (question: Record<string, unknown> = SCALE) => {
     const id = String((await api.delegate("scout")).body.id);
     const [lease] = (await api.lease("scout")).body.leases;
-    const interrupt = String((await api.interrupt(lease.lease_id, SCALE)).body.interrupt_id);
+    const interrupt = String((await api.interrupt(lease.lease_id, question)).body.interrupt_id);
     return { id, interrupt };
   };
   const [ann, bob] = [await as(url, "approver:ann"), await as(url, "approver:bob")];
@@ -98,6 +101,26 @@ test("'errand answer' voids approvals as little as 'errand approve'", async () =
   expect(voiding.stderr).toContain("this voids the earlier approval of approver:bob");
   await by(bob, "answer", id, "--decision", "approve", "--data", '{"replicas": 5}', "--yes");
   expect((await by(ann, "answer", id, "--as-voted", "fine")).stdout).toBe(`answered ${id}\n`);
+});
+
+test("who approves the same keeps a file and a text, and says nothing beside a chosen option", async () => {
+  const { id, ask, api, ann, bob, by, at, dir } = await asked();
+  const file = join(dir, "why.txt");
+  writeFileSync(file, "because");
+  await by(bob, "approve", id, "--data", '{"replicas": 5}');
+  const asking = await at(ann, "y\n", "answer", id, "fine", "--decision", "approve", "--attach", file);
+  expect([asking.stdout, asking.code]).toEqual([`answered ${id}\n`, 0]);
+  const { parts } = (await api.get(id)).body.history.at(-1);
+  expect(parts).toMatchObject([{ text: "fine" }, { filename: "why.txt" }, { data: { replicas: 5 } }]);
+
+  const [lease] = (await api.lease("scout")).body.leases;
+  await api.reply(lease.lease_id);
+  const next = await ask({ ...SCALE, options: ["approve", "deny", "later"] });
+  await bob.answer(next.id, next.interrupt, { text: "later" });
+  const { code, stdout, stderr } = await by(ann, "answer", next.id, "--as-voted", "fine");
+  expect([code, stdout]).toEqual([64, ""]);
+  expect(stderr).toContain("a comment would make it another answer than that of approver:bob: later");
+  expect((await by(ann, "answer", next.id, "--as-voted")).stdout).toBe(`answered ${next.id}\n`);
 });
 
 test("an approval with other arguments does not void a plain one unasked", async () => {
@@ -253,11 +276,29 @@ test("the history marks approvals that count no longer, and shows the open quest
   expect((await by(ann, "get", id, "--history")).stdout.match(/no longer counts/g)).toHaveLength(1);
 });
 
+test("only the open question is hidden of two with the same messageId", async () => {
+  const { run, api } = await setup();
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const message = { messageId: "same", role: "ROLE_AGENT" };
+  for (const text of ["First?", "Second?"]) {
+    const [lease] = (await api.lease("scout")).body.leases;
+    const question = { kind: "input", request_id: text, message: { ...message, parts: [{ text }] } };
+    const { interrupt_id } = (await api.interrupt(lease.lease_id, question)).body;
+    if (text === "First?") await api.answer(id, interrupt_id, { text: "yes" });
+  }
+  const { stdout } = await run(["get", id]);
+  expect(stdout).toMatch(/^question +First\?$/m);
+  expect(stdout).toMatch(/^asks +Second\?$/m);
+  expect(stdout).not.toMatch(/^question +Second\?$/m);
+});
+
 test("a question that expired says how many had approved, and that nobody was notified", async () => {
-  const { id, interrupt, ann, by, gateway, clock } = await asked();
+  const { id, interrupt, ann, by, gateway, clock, api } = await asked();
   await ann.answer(id, interrupt, { decision: "approve" });
   clock.offset_ms += 86_460_000;
   await gateway.sweep.tick();
+  expect(whyClosed((await api.get(id)).body, { id: interrupt })).toBe("it has expired");
   const shown = (await by(ann, "get", id)).stdout;
   expect(shown).toMatch(/^approvals +1 of 2 approvals: approver:ann$/m);
   expect(shown).toMatch(/^notified +nobody was notified$/m);

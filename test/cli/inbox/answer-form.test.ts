@@ -41,6 +41,21 @@ test("other arguments ask before they void a plain approval, but not one's own",
   expect([sent("approver:bob"), sent("caller:ann")]).toEqual([undefined, "send"]);
 });
 
+test("who agrees adds a comment only to a decision, because a text beside an option or data alone is another answer", () => {
+  const agreed = (answers: VotedAnswers, text: string) => {
+    const form = new AnswerForm(asked(answers), "agree", "approver:bob");
+    form.field?.set(text);
+    return form.press(ENTER) === "send" ? form.answer() : form.problems;
+  };
+  const refused = ["A comment would make it another answer: delete the text."];
+  expect(agreed({ a: { text: "staging" } }, "fine")).toEqual(refused);
+  expect(agreed({ a: { data: { host: "db2" } } }, "fine")).toEqual(refused);
+  expect(agreed({ a: { text: "staging" } }, "")).toEqual({ answers: { a: { text: "staging" } } });
+  expect(agreed({ a: { text: "staging" }, b: APPROVE }, "fine")).toEqual({
+    answers: { a: { text: "staging" }, b: { ...APPROVE, text: "fine" } },
+  });
+});
+
 test("the same answer, and a denial, are sent at once", () => {
   for (const text of ["approve", "deny"]) {
     const form = new AnswerForm(asked({ a: APPROVE }), "answer", "approver:bob");
