@@ -4,7 +4,6 @@
  */
 import { ErrandApiError } from "../../client/errors.ts";
 import { randomKey } from "../../client/random-key.ts";
-import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
@@ -14,9 +13,10 @@ import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { isUncertain } from "../ui/problem.tsx";
 import { decided, nameOf } from "../ui/words.ts";
-import { ballotKey, votersText } from "./ballot.ts";
+import { ballotKey, isDenial, votersText } from "./ballot.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
 import { failures, note, notes, type Pending, pending, unsent } from "./outcomes.ts";
+import { whoAnswered } from "./who-answered.ts";
 
 const UNDO_MS = 4_000;
 
@@ -109,8 +109,7 @@ async function sendNow(one: Pending): Promise<void> {
 /** Throws if others have approved something else since the reader looked, which this approval would void. */
 function refuseOther({ listed, interrupt: seen, answer }: Pending): void {
   const current = listedOf(listed.id)?.peek().interrupt;
-  const isDenial = typeof answer === "object" && "decision" in answer && answer.decision === "deny";
-  if (current?.id !== seen.id || isDenial || ballotKey(current) === ballotKey(seen)) return;
+  if (current?.id !== seen.id || isDenial(answer) || ballotKey(current) === ballotKey(seen)) return;
   const who = votersText(current.votes?.given ?? []);
   throw new Error(`Not sent: ${who} approved something else meanwhile. Look again, then decide.`);
 }
@@ -121,14 +120,6 @@ export async function noteOther(connection: Connection, { listed, interrupt }: P
   const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
   note(interrupt.id, { listed, text, at: delegation?.updated_at ?? new Date(now.peek()).toISOString() });
   await refresh(connection, listed.id);
-}
-
-function whoAnswered({ history, state }: Delegation, { id }: Interrupt): string {
-  const answer = history.findLast(
-    ({ metadata }) => metadata?.interrupt_id === id && metadata.by !== undefined,
-  );
-  if (!answer) return `This question is no longer open: the delegation is ${state.replaceAll("_", " ")}`;
-  return `${nameOf(String(answer.metadata?.by))} ${decided(answer.metadata?.decision)} this`;
 }
 
 /** Notes the answers that other people give while their questions are in view. */

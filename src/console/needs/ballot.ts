@@ -1,4 +1,5 @@
 /** The approvals that a question has so far: what they are for, who gave them, and what the reader can add. */
+import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { personOf } from "../../schema/vote-text.ts";
 import { votedOtherwise } from "../../schema/voted-answers.ts";
@@ -9,6 +10,13 @@ type Voted = Pick<Interrupt, "votes">;
 
 /** The same text for the same answers, so that nobody approves what somebody else has just put in their place. */
 export const ballotKey = (interrupt: Voted): string => JSON.stringify(votedOtherwise(interrupt) ?? null);
+
+/** Whether everything is denied, which voids nobody's approval. */
+export function isDenial(answer: Answer | Answers): boolean {
+  if (typeof answer === "string") return false;
+  const all: readonly Answer[] = "answers" in answer ? Object.values(answer.answers) : [answer];
+  return all.every((one) => typeof one === "object" && one.decision === "deny");
+}
 
 /** `ann and bob`: the people without the kinds of their principals, because each person counts once. */
 export function votersText(votes: readonly Pick<Vote, "by">[]): string {
