@@ -152,8 +152,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByText("Test delivered.").waitFor();
     await tick();
     const { id, interrupt_id } = await ask();
-    await tick();
-    await until(() => service.received.length === 2);
+    await until(async () => {
+      await tick();
+      return service.received.length === 2;
+    });
     const push = await pushTo(started);
     for (const { body } of service.received) await push(keys.decrypt(body));
     await until(async () => (await shown(page)).length === 2);

@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const delegation = { target: "scout", task: "tidy up" };
 
 test("a gateway that is killed before any of its commands loses no tick, and makes none twice", {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const broker = await startBroker();
   const { clock, gateway } = broker;
