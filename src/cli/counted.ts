@@ -53,11 +53,19 @@ export class Counted {
   }
 }
 
+/** Who reads, and whether their approvals count. */
+export async function readerOf(
+  connection: ConnectionOptions,
+): Promise<{ readonly principal: string; readonly counted: Counted }> {
+  const { principal, now } = await new Admin(connection).status();
+  const ahead = Date.parse(now) - Date.now();
+  return { principal, counted: new Counted(connection, principal, () => Date.now() + ahead) };
+}
+
 /** Whether an approval of the reader counts for its open question. */
 export async function isCounted(connection: ConnectionOptions, asking: Asking): Promise<boolean> {
   if (!asking.interrupt?.votes) return true;
-  const { principal, now } = await new Admin(connection).status();
-  const counted = new Counted(connection, principal, () => Date.parse(now));
+  const { counted } = await readerOf(connection);
   await counted.read([asking]);
   return counted.isCounted(asking);
 }

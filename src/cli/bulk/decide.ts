@@ -3,7 +3,6 @@
  * the outcome of each. An answer to a question that changed meanwhile is refused. A failure leaves earlier answers in
  * place.
  */
-import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
@@ -11,11 +10,12 @@ import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { hasVoted } from "../../schema/vote-text.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
+import { readerOf } from "../counted.ts";
 import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { type AsVoted, voidsOthers, votedAnswer, wouldVoid } from "../input/as-voted.ts";
 import { LineReader } from "../input/line-reader.ts";
-import { voidedIn, voidsText } from "../input/voids.ts";
+import { voidedIn, voidsText, withOthers } from "../input/voids.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { QUESTION_STATES } from "../rights.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
@@ -40,16 +40,21 @@ export interface DecideOptions extends GlobalOptions, AsVoted {
   readonly yes?: boolean;
 }
 
+type Reader = () => ReturnType<typeof readerOf>;
+
 /** Only what is shown, because whole delegations may have megabytes. */
 interface OpenQuestion {
   readonly delegation: Pick<Delegation, "id" | "target" | "delegator" | "task_preview">;
   readonly interrupt: Interrupt;
+  /** It with the approvals of others only. */
+  readonly others: Interrupt;
 }
 
 const openQuestion = (
   { id, target, delegator, task_preview }: Delegation,
   interrupt: Interrupt,
-): OpenQuestion => ({ delegation: { id, target, delegator, task_preview }, interrupt });
+  others: Interrupt,
+): OpenQuestion => ({ delegation: { id, target, delegator, task_preview }, interrupt, others });
 
 type Outcome = "not_sent" | "refused" | "unknown";
 
@@ -99,11 +104,25 @@ export async function decideMany(
   const ids = [...new Set(given)];
   await interruptible(async (signal) => {
     try {
-      const { asked, skipped } = all
-        ? await allQuestions(new Pages(connection), new Admin(connection), decision, options, signal)
+      let found: ReturnType<typeof readerOf> | undefined;
+      // Only for questions with approvals.
+      const reader = () => {
+        found ??= readerOf(connection);
+        return found;
+      };
+      const { asked, skipped, uncounted } = all
+        ? await allQuestions(new Pages(connection), reader, decision, options, signal)
         : {
-            asked: await questionsOf(delegator, decision, ids, { ...options, unknownIds }, report, signal),
-            skipped: 0,
+            asked: await questionsOf(
+              delegator,
+              reader,
+              decision,
+              ids,
+              { ...options, unknownIds },
+              report,
+              signal,
+            ),
+            ...{ skipped: 0, uncounted: 0 },
           };
       if (!json) await show(host, asked, decision, options);
       if (asked.length === 0) {
@@ -113,6 +132,8 @@ export async function decideMany(
       } else {
         throw usageError("not confirmed", "Nothing was sent.");
       }
+      if (uncounted > 0 && !json)
+        await note(host, `left ${uncounted} to others, because your approval does not count.`);
       if (skipped > 0 && !json)
         await note(host, `skipped ${skipped} without '${decision}'; see 'errand inbox'.`);
     } catch (error) {
@@ -130,6 +151,7 @@ export async function decideMany(
 
 async function questionsOf(
   delegator: Delegator,
+  reader: Reader,
   decision: Decision,
   ids: readonly string[],
   { unknownIds, ...options }: DecideOptions & Pick<Cli, "unknownIds">,
@@ -142,8 +164,9 @@ async function questionsOf(
       throwIfUnknown(unknownIds, id);
       const delegation = await delegator.get(id, { signal });
       const interrupt = questionFor(decision, delegation, options.data !== undefined);
-      if (voidsOthers(decision, interrupt, options)) throw wouldVoid(delegation, interrupt);
-      found.push(openQuestion(delegation, interrupt));
+      const others = interrupt.votes ? withOthers(interrupt, (await reader()).principal) : interrupt;
+      if (voidsOthers(decision, others, options)) throw wouldVoid(delegation, others);
+      found.push(openQuestion(delegation, interrupt, others));
     } catch (error) {
       if (!concernsOne(error)) throw error;
       await report.failed(id, "not_sent", nameDelegation(error, id));
@@ -155,15 +178,15 @@ async function questionsOf(
 /** All open questions that name the decision as an answer, oldest first, and how many others are open. */
 async function allQuestions(
   pages: Pages,
-  admin: Admin,
+  reader: Reader,
   decision: Decision,
   options: DecideOptions,
   signal: AbortSignal,
-): Promise<{ asked: OpenQuestion[]; skipped: number }> {
+): Promise<{ asked: OpenQuestion[]; skipped: number; uncounted: number }> {
   const { target, delegator, context: context_id, data } = options;
-  let principal: string | undefined;
   const found: OpenQuestion[] = [];
   let skipped = 0;
+  let uncounted = 0;
   let cursor: string | null | undefined;
   do {
     const query = { target, delegator, context_id, state: QUESTION_STATES, limit: 100 };
@@ -171,22 +194,28 @@ async function allQuestions(
     for (const delegation of page.delegations) {
       const { interrupt } = delegation;
       if (interrupt === null) continue;
+      const { principal, counted } = interrupt.votes ? await reader() : {};
+      const others = principal === undefined ? interrupt : withOthers(interrupt, principal);
       const isFitting =
         interrupt.kind === "input" &&
         isYesOrNo(decision, interrupt) &&
         whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined &&
-        !voidsOthers(decision, interrupt, options);
-      if (decision === "approve" && data === undefined && interrupt.votes?.given.length) {
-        principal ??= (await admin.status()).principal;
+        !voidsOthers(decision, others, options);
+      if (decision === "approve" && counted && principal !== undefined) {
         // It waits for others.
-        if (hasVoted(interrupt, principal)) continue;
+        if (data === undefined && hasVoted(interrupt, principal)) continue;
+        await counted.read([delegation]);
+        if (isFitting && !counted.isCounted(delegation)) {
+          uncounted += 1;
+          continue;
+        }
       }
-      if (isFitting) found.push(openQuestion(delegation, interrupt));
+      if (isFitting) found.push(openQuestion(delegation, interrupt, others));
       else skipped += 1;
     }
     cursor = page.next_cursor;
   } while (cursor !== null);
-  return { asked: found.reverse(), skipped };
+  return { asked: found.reverse(), skipped, uncounted };
 }
 
 const INDENT = "  ";
@@ -199,15 +228,15 @@ async function show(
 ): Promise<void> {
   const { bold, dim } = painter(host, "stderr");
   const width = host.isTty.stderr ? terminalWidth(host, "stderr") : Number.POSITIVE_INFINITY;
-  const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
+  const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt, others }) => {
     const [request] = interrupt.requests;
     const kind = interrupt.kind === "auth" ? "(credential) " : "";
     const question = request ? kind + requestLine(request, true, Number.POSITIVE_INFINITY) : "";
     const about = `${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}`;
     const lines = wrapText(`${id} ${about}`, width - INDENT.length, INDENT);
     const answer = { decision, ...(data !== undefined && { data }) };
-    const voided = asVoted ? [] : voidedIn(interrupt, answer);
-    const votes = voided.length > 0 ? voidsText(interrupt, voided) : votesLine(interrupt);
+    const voided = asVoted ? [] : voidedIn(others, answer);
+    const votes = voided.length > 0 ? voidsText(others, voided) : votesLine(interrupt);
     const voted = votes === undefined ? "" : `${INDENT}${wrapText(votes, width - INDENT.length, INDENT)}\n`;
     return `${bold(wrapText(question, width))}\n${voted}${INDENT}${lines.replace(id, dim(id))}\n`;
   });

@@ -24,7 +24,7 @@ import { type AttachOptions, foundIn, withFiles } from "../input/attached.ts";
 import { several } from "../input/attachment.ts";
 import { answerByPrompt } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
-import { confirmVoiding, noteVoided } from "../input/voids.ts";
+import { confirmVoiding, noteVoided, withoutOwn } from "../input/voids.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
@@ -107,7 +107,8 @@ export function addAnswer(program: Command, { host }: Cli): void {
             `${target} asks (open until ${localTime(interrupt.expires_at)}${more}):\n`,
           );
         }
-        const answering = answerByPrompt(host, interrupt, (answer) =>
+        const others = await withoutOwn(connection, interrupt);
+        const answering = answerByPrompt(host, others, (answer) =>
           delegator.answer(id, interrupt.id, answer),
         );
         await report(host, options, answering.catch(explainRefusal(delegator, id)));
@@ -140,15 +141,19 @@ async function agreedAnswer(
   { asVoted, asProposed, ...asked }: Asked,
   given: Answer | Answers,
 ): Promise<Answer | Answers> {
-  const { delegation, interrupt, yes } = asked;
+  const { connection, delegation, interrupt, yes } = asked;
   const body = typeof given === "string" || "answers" in given ? {} : given;
   const { decision, data } = body;
   if (asVoted) return votedAnswer(interrupt, body);
-  if (!asProposed && !yes && decision !== undefined && voidsOthers(decision, interrupt, { data })) {
-    await confirmVoted(host, delegation, interrupt);
-    return votedAnswer(interrupt, body);
+  const isMisfit = interrupt.requests.length > 1 && !(typeof given === "object" && "answers" in given);
+  // It answers only one of several requests, which is refused.
+  if (asProposed || isMisfit) return given;
+  const others = await withoutOwn(connection, interrupt);
+  if (!yes && decision !== undefined && voidsOthers(decision, others, { data })) {
+    await confirmVoted(host, delegation, others);
+    return votedAnswer(others, body);
   }
-  if (!asProposed) await confirmVoiding(host, asked, given);
+  await confirmVoiding(host, { delegation, interrupt: others, yes }, given);
   return given;
 }
 

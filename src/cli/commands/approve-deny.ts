@@ -20,7 +20,7 @@ import {
   voidsOthers,
   votedAnswer,
 } from "../input/as-voted.ts";
-import { confirmVoiding, noteVoided } from "../input/voids.ts";
+import { confirmVoiding, noteVoided, withoutOwn } from "../input/voids.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { requestLine } from "../show/questions.ts";
@@ -36,7 +36,8 @@ questions that propose an action or have the decision among their options; it sk
 
 Where the agent needs the approvals of several people, the question stays open until there are enough. If others have
 approved something else, such as changed arguments, --as-voted approves the same. An approval with --data that voids those of
-others asks for confirmation, or requires --yes. --all skips the questions that you have approved.
+others asks for confirmation, or requires --yes. --all skips the questions that you have
+approved, and those for which your approval does not count.
 
 With --json, it prints one line per delegation: {"id", "outcome": "sent", "delegation"}, or {"id", "outcome", "error"},
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;
@@ -126,12 +127,14 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   const { interrupt } = read;
   const isAsked = interrupt !== null && isOpen;
   let { asVoted } = options;
-  if (isAsked && voidsOthers(decision, interrupt, options)) {
-    await confirmVoted(host, read, interrupt);
+  if (isAsked && !asVoted) questionFor(decision, read, data !== undefined);
+  const others = isAsked ? await withoutOwn(connection, interrupt) : null;
+  if (others && voidsOthers(decision, others, options)) {
+    await confirmVoted(host, read, others);
     asVoted = true;
   }
-  if (isAsked && !asVoted && !options.asProposed) {
-    const asking = { connection, delegation: read, interrupt, yes: options.yes };
+  if (others && !asVoted && !options.asProposed) {
+    const asking = { delegation: read, interrupt: others, yes: options.yes };
     await confirmVoiding(host, asking, { decision, ...(data !== undefined && { data }) });
   }
   const interruptId =

@@ -19,7 +19,7 @@ import {
   refusalReasons,
   toBody,
 } from "../input/typed-answer.ts";
-import { voidedIn, voidedOf, voidsText } from "../input/voids.ts";
+import { voidedIn, voidedOf, voidsText, withOthers } from "../input/voids.ts";
 import { isMisfit } from "../open-question.ts";
 import { recoveryFor } from "../recovery.ts";
 import type { Key } from "../screen/keys.ts";
@@ -78,12 +78,14 @@ export class AnswerForm {
     if (request === undefined) return "";
     const action = request.action && oneLine(request.action.name, 64);
     const { votes } = interrupt;
-    const others = votersText({ votes });
-    const changes = votedChanges(interrupt);
+    const voters = votersText({ votes });
+    const voted = votedChanges(interrupt);
+    const others = withOthers(interrupt, this.#principal);
+    const changes = votedChanges(others);
     if (mode === "agree")
-      return `approve the same as ${others}${changes ? ` (${changes})` : ""}? ${takesComment(interrupt) ? "With a comment or without" : "Without a comment"}`;
+      return `approve the same as ${voters}${voted ? ` (${voted})` : ""}? ${takesComment(interrupt) ? "With a comment or without" : "Without a comment"}`;
     if (mode === "approve" && changes !== undefined)
-      return `approve what the agent proposes? This voids the approvals of ${others}. With a comment or without`;
+      return `approve what the agent proposes? This voids the approvals of ${votersText(others)}. With a comment or without`;
     if (mode === "edit") return `approve ${action ?? "it"} with these arguments, as a JSON object`;
     if (mode !== "answer")
       return action ? `${mode} ${action}? With a comment or without` : `${mode}, with a comment or without`;

@@ -16,9 +16,14 @@ import { LineReader } from "./line-reader.ts";
 
 /** The approvals so far that this answer would void; none if the broker would refuse it. */
 export function voidedIn(interrupt: Interrupt, answer: Answer | Answers): readonly Vote[] {
-  const [only] = interrupt.requests;
+  const [only, second] = interrupt.requests;
   const isSeveral = typeof answer === "object" && "answers" in answer;
-  const given = isSeveral ? Object.entries(answer.answers) : only ? [[only.request_id, answer] as const] : [];
+  const isOne = only !== undefined && second === undefined;
+  const given = isSeveral
+    ? Object.entries(answer.answers)
+    : isOne
+      ? [[only.request_id, answer] as const]
+      : [];
   const inputs = given.flatMap(([request_id, one]) => {
     const input = answerSchema.safeParse(typeof one === "string" ? { text: one } : one);
     return input.success ? [[request_id, input.data] as const] : [];
@@ -30,6 +35,20 @@ export function voidedIn(interrupt: Interrupt, answer: Answer | Answers): readon
 export const voidedOf = (votes: readonly Vote[], principal: string): readonly Vote[] =>
   votes.filter(({ by }) => personOf(by) !== personOf(principal));
 
+/** The question with the approvals of others only. */
+export const withOthers = (interrupt: Interrupt, principal: string): Interrupt => {
+  const { votes } = interrupt;
+  return votes
+    ? { ...interrupt, votes: { ...votes, given: [...voidedOf(votes.given, principal)] } }
+    : interrupt;
+};
+
+/** The same for the reader, who is known only if somebody has approved. */
+export async function withoutOwn(connection: ConnectionOptions, interrupt: Interrupt): Promise<Interrupt> {
+  if (!interrupt.votes?.given.length) return interrupt;
+  return withOthers(interrupt, (await new Admin(connection).status()).principal);
+}
+
 /** `this voids the approval of approver:ann (replicas 3 → 5)`. */
 export function voidsText(interrupt: Interrupt, voided: readonly Vote[]): string {
   const changes = votedChanges(interrupt);
@@ -38,8 +57,8 @@ export function voidsText(interrupt: Interrupt, voided: readonly Vote[]): string
 }
 
 interface Voiding {
-  readonly connection: ConnectionOptions;
   readonly delegation: Pick<Delegation, "id">;
+  /** With the approvals of others only. */
   readonly interrupt: Interrupt;
   /** They may be voided. */
   readonly yes?: boolean | undefined;
@@ -48,12 +67,10 @@ interface Voiding {
 /** Asks on the terminal if the answer voids approvals of others. Throws without a terminal, and if the person does not agree. */
 export async function confirmVoiding(
   host: CliHost,
-  { connection, delegation: { id }, interrupt, yes }: Voiding,
+  { delegation: { id }, interrupt, yes }: Voiding,
   answer: Answer | Answers,
 ): Promise<void> {
-  const all = yes ? [] : voidedIn(interrupt, answer);
-  if (all.length === 0) return;
-  const voided = voidedOf(all, (await new Admin(connection).status()).principal);
+  const voided = yes ? [] : voidedIn(interrupt, answer);
   if (voided.length === 0) return;
   const text = voidsText(interrupt, voided);
   if (!host.isTty.stdin || !host.isTty.stderr) {
@@ -81,7 +98,9 @@ export async function agreesToVoid(host: CliHost, reader: LineReader, text: stri
 /** Says whose earlier approvals the answer has voided. */
 export async function noteVoided(host: CliHost, before: Interrupt | null, after: Delegation): Promise<void> {
   const left = after.interrupt?.votes?.given ?? [];
-  const voided = (before?.votes?.given ?? []).filter(({ by }) => left.every((vote) => vote.by !== by));
+  const voided = (before?.votes?.given ?? []).filter(({ by }) =>
+    left.every((vote) => personOf(vote.by) !== personOf(by)),
+  );
   if (left.length === 0 || voided.length === 0) return;
   await note(host, `this voids the earlier approval of ${oneLine(voided.map(({ by }) => by).join(", "))}.`);
 }

@@ -100,8 +100,12 @@ export function howToAnswer(
   const [request, second] = interrupt?.requests ?? [];
   const isSecret = interrupt?.kind === "auth";
   const ways: string[] = [];
-  if (second !== undefined) ways.push(`${answer}' on a terminal`, `${answer} --answers <path>'`);
-  else if (isSecret) ways.push(`${answer}' on a terminal (hidden input)`, `${answer} - < <path>'`);
+  if (interrupt && second !== undefined) {
+    ways.push(`${answer}' on a terminal`, `${answer} --answers <path>'`);
+    if (votedOtherwise(interrupt) !== undefined) ways.push(`${answer} --as-voted'`);
+  }
+  if (second !== undefined) return inWords(ways);
+  if (isSecret) ways.push(`${answer}' on a terminal (hidden input)`, `${answer} - < <path>'`);
   else if (request?.schema !== undefined && !request.options?.length && !request.action) {
     ways.push(`${answer} --data <json>'`);
   } else if (request && takesText(request)) ways.push(`${answer} "…"'`);
@@ -111,7 +115,9 @@ export function howToAnswer(
       ways.push(`'errand ${decision} ${id}${isOther ? " --as-voted" : ""}'`);
     }
   }
-  if (second === undefined && request?.edit === true) ways.push(`'errand approve ${id} --data <arguments>'`);
-  const last = ways.pop() ?? "";
-  return ways.length === 0 ? last : `${ways.join(", ")} or ${last}`;
+  if (request?.edit === true) ways.push(`'errand approve ${id} --data <arguments>'`);
+  return inWords(ways);
 }
+
+const inWords = (ways: readonly string[]): string =>
+  [ways.slice(0, -1).join(", "), ways.at(-1) ?? ""].filter(Boolean).join(" or ");

@@ -142,6 +142,63 @@ test("who changes only an approval of their own is not asked", async () => {
   expect((await by(ann, "approve", id, "--data", '{"replicas": 6}', "--yes")).code).toBe(0);
 });
 
+test("an approval of one's own, by another token, is never called voided", async () => {
+  const { api, url, ann, by, at } = await asked({ needed: 3 });
+  const caller = await as(url, "caller:ann");
+  const id = String((await caller.delegate("scout")).body.id);
+  const [lease] = (await api.lease("scout")).body.leases;
+  await api.interrupt(lease.lease_id, SCALE);
+  const data = (replicas: number) => ["--data", JSON.stringify({ replicas })];
+  await by(ann, "approve", id, ...data(5));
+  const runs = [
+    await at(caller, "approve\n", "answer", id),
+    await by(ann, "approve", id, ...data(6)),
+    await by(caller, "approve", id),
+    await by(ann, "approve", "--all", "--yes", ...data(7)),
+    await by(caller, "answer", id, "--decision", "approve"),
+  ];
+  for (const { code, stdout, stderr } of runs)
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      expect.stringContaining("1 of 3 approvals"),
+      expect.not.stringContaining("voids"),
+    ]);
+});
+
+test("a decision is no answer to several requests, whatever others have approved", async () => {
+  const { id, ask, api, ann, bob, by } = await asked();
+  const { kind, ...scale } = SCALE;
+  await api.cancel(id);
+  const requests = ["a", "b"].map((request_id) => ({ ...scale, request_id }));
+  const several = await ask({ kind, requests });
+  const approve = { decision: "approve" };
+  await bob.call("POST", `/v1/delegations/${several.id}/answer`, {
+    interrupt_id: several.interrupt,
+    answers: { a: { ...approve, data: { replicas: 5 } }, b: approve },
+  });
+  for (const more of [[], ["--data", '{"replicas": 7}']]) {
+    const refused = await by(ann, "approve", several.id, ...more);
+    expect([refused.code, refused.stderr]).toEqual([
+      64,
+      expect.stringContaining("asks 2 things at once: a, b"),
+    ]);
+    expect(refused.stderr.replaceAll(/\s+/g, " ")).toContain(`'errand answer ${several.id} --as-voted'`);
+    const answered = await by(ann, "answer", several.id, "--decision", "approve", ...more);
+    expect([answered.code, answered.stdout]).toEqual([64, ""]);
+    expect(answered.stderr).toContain("Answer all of them at once");
+  }
+  expect((await by(ann, "answer", several.id, "--as-voted")).stdout).toBe(`answered ${several.id}\n`);
+});
+
+test("--all leaves to others what one's approval does not count for", async () => {
+  const { id, ann, bob, by } = await asked({ by: ["approver:bob"] });
+  const left = await by(ann, "approve", "--all", "--yes");
+  expect([left.code, left.stdout]).toEqual([0, ""]);
+  expect(left.stderr).toContain("left 1 to others, because your approval does not count");
+  expect((await by(ann, "deny", "--all", "--yes", "--target", "other")).stderr).toContain("nothing to deny");
+  expect((await by(bob, "approve", "--all", "--yes")).stdout).toBe(`approved ${id}\n`);
+});
+
 test("the prompt shows what others have approved, and 'agree' approves the same", async () => {
   const { id, ann, bob, by, at } = await asked();
   await by(bob, "approve", id, "--data", '{"replicas": 5}');
