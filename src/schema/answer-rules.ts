@@ -17,6 +17,7 @@
  * credential may be given elsewhere. The agent gets the answer unchanged; nothing is derived from it.
  */
 import { textOf } from "./a2a.ts";
+import { choicesOf } from "./choices.ts";
 import { type Decision, decisionSchema, isDecision } from "./decision.ts";
 import type { Interrupt } from "./delegation.ts";
 import type { AnswerInput } from "./interrupt.ts";
@@ -30,22 +31,12 @@ type Request = Pick<Interrupt["requests"][number], "options" | "schema" | "actio
 
 const DECISIONS = decisionSchema.options;
 
-/** The choices of the request; empty if there are none. */
-export function choicesOf({ options = [], action }: Request): readonly unknown[] {
-  if (options.length > 0) return options;
-  return action === undefined ? [] : DECISIONS;
-}
-
 /** The decisions that may be part of an answer to the request. */
 export function offeredDecisions(kind: Kind, request: Request): readonly Decision[] {
   const choices = choicesOf(request);
   if (kind === "auth" || choices.length === 0) return DECISIONS;
   return DECISIONS.filter((decision) => choices.includes(decision));
 }
-
-/** Whether the question names deny as a choice; a credential can always be denied. */
-export const offersDenial = (kind: Kind, request: Request): boolean =>
-  kind === "auth" || choicesOf(request).includes("deny");
 
 /** Whether a decision alone answers the request. */
 export function isDecidable(kind: Kind, request: Request): boolean {

@@ -1,8 +1,8 @@
 /** What people agree on where an agent needs the approvals of several: their answers without comments. */
 import { textOf } from "./a2a.ts";
-import { choicesOf } from "./answer-rules.ts";
 import { isBudgetQuestion } from "./budget-question.ts";
 import { changesOf } from "./changes.ts";
+import { choicesOf, offersApproval } from "./choices.ts";
 import { isDecision } from "./decision.ts";
 import type { Interrupt } from "./delegation.ts";
 import type { AnswerInput } from "./interrupt.ts";
@@ -14,8 +14,6 @@ type Question = Pick<Interrupt, "kind" | "requests">;
 type Request = Question["requests"][number];
 /** What is said to each request of a question. */
 type Inputs = readonly (readonly [request_id: string, input: AnswerInput])[];
-
-export const offersApproval = (request: Request): boolean => choicesOf(request).includes("approve");
 
 const approves = (request: Request, { decision }: AnswerInput): boolean =>
   decision === "approve" || (decision === undefined && offersApproval(request));

@@ -1,6 +1,19 @@
-/** Whose approvals count, by an agent's `votes`. */
+/** For which questions the approvals of several people count, and whose, by an agent's `votes`. */
+import { isBudgetQuestion } from "./budget-question.ts";
+import { offersApproval } from "./choices.ts";
+import type { Interrupt } from "./delegation.ts";
 import { personOf } from "./vote-text.ts";
 import type { Votes } from "./votes.ts";
+
+type Question = Pick<Interrupt, "kind" | "requests">;
+
+/** Whether the question asks for an approval. If so, it shows how many it needs. */
+export const asksForApproval = ({ kind, requests }: Question): boolean =>
+  kind === "input" && requests.some(offersApproval);
+
+/** Whether the agent's `votes` apply to the question; the broker's own question needs one answer. */
+export const isVotedOn = (question: Question & Pick<Interrupt, "id">): boolean =>
+  asksForApproval(question) && !isBudgetQuestion(question.id);
 
 /** Whether the principal is the delegator, whose own approval does not count. */
 export const isOwnWork = (

@@ -82,6 +82,21 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await changed.getByRole("button").allInnerTexts()).toEqual(["Deny"]);
   });
 
+  test("whose approval does not count may deny, but not where deny is no choice", async () => {
+    const { api, ask } = await setup();
+    const asked = [
+      await ask({ text: "Now?", options: ["approve", "deny"] }),
+      await ask({ text: "Where?", options: ["approve", "staging"] }),
+    ];
+    await api.call("PATCH", "/v1/agents/scout", { votes: { needed: 2, by: ["approver:bob"] } });
+    const words = "Your approval does not count for this question; others must approve it.";
+    for (const [index, said] of [`${words} You can deny it.`, words].entries()) {
+      const { page } = await openTab(asked[index]?.link ?? "", PHONE);
+      await page.getByText(said, { exact: true }).waitFor();
+      expect(await page.getByRole("button").count()).toBe(1 - index);
+    }
+  });
+
   test("options are buttons, and a free answer is a text", async () => {
     const { api, ask } = await setup();
     const choice = await ask({ text: "Which?", options: ["red", "blue"] });

@@ -206,6 +206,18 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((await api.get(free)).body.state).toBe("input_required");
   });
 
+  test("where nothing can be denied, nothing says so", async () => {
+    const { url, ann, ask } = await setup({ needed: 2, by: ["approver:bob"] });
+    const question = { kind: "input", text: "Where?", options: ["approve", "staging"], action: undefined };
+    const { id } = await ask("Release one", { ...question, edit: undefined } as never);
+    const page = await open(url, ann.token);
+    const card = page.locator(".needs .question");
+    await card.getByText("Not yours to answer: it needs the approval of approver:bob.").waitFor();
+    expect(await card.locator(".buttons button").count()).toBe(0);
+    await showView(page, `#/?open=${id}`);
+    await page.getByText(/^Others must approve, /).waitFor();
+  });
+
   test("the operator sets whose approvals count; the timeline, the conversation and Answered name everybody", async () => {
     const { url, api, ann, bob, ask } = await setup({ needed: 2, remind_seconds: 600 });
     const { id, interrupt_id } = await ask("Release one");

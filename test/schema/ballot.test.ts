@@ -1,6 +1,7 @@
 /** What people agree on, and when an approval would void those of others. */
 import { expect, test } from "vitest";
 import { ballotAnswers, voidedBy } from "../../src/schema/ballot.ts";
+import { isDeniable } from "../../src/schema/choices.ts";
 import type { Interrupt } from "../../src/schema/delegation.ts";
 import type { AnswerInput } from "../../src/schema/interrupt.ts";
 import { type VotedAnswers, votedAnswersText, votedOtherwise } from "../../src/schema/voted-answers.ts";
@@ -44,6 +45,15 @@ test.each<[string, VotedAnswers, Record<string, AnswerInput>, boolean]>([
   ["nothing", { a: APPROVE }, { a: DENY }, false],
 ])("an approval of %s", (_, answers, inputs, voids) => {
   expect(voidedBy(asked(answers), Object.entries(inputs))).toEqual(voids ? [ANN] : []);
+});
+
+test("a question without an approval can be answered if each request that can be approved can be denied", () => {
+  const message = { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "When?" }] };
+  const deniable = (...all: object[]) =>
+    isDeniable({ kind: "input", requests: all.map((one) => ({ request_id: "a", message, ...one })) });
+  expect(deniable({ action: { name: "deploy", arguments: {} } }, {})).toBe(true);
+  expect(deniable({ options: ["approve", "deny"] }, { options: ["red"] })).toBe(true);
+  expect(deniable({ options: ["approve", "staging"] }, {})).toBe(false);
 });
 
 const LATER = { options: ["approve", "deny", "later", "sooner"], schema: {} };

@@ -2,7 +2,8 @@
 
 import type { Answer } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
-import { answerIssues, choicesOf, isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import { answerIssues, isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import { choicesOf } from "../../schema/choices.ts";
 import { type Decision, decisionSchema, isDecision } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { parseExact } from "../../schema/exact-numbers.ts";

@@ -84,17 +84,26 @@ function approvals(votes: LinkAnswered["votes"]): string {
 }
 
 const NO_APPROVAL: Readonly<Record<NonNullable<LinkQuestion["no_approval"]>, string>> = {
-  not_counted: "Your approval does not count for this question; others must approve it. You can deny it.",
-  given: "You have approved it. You can still deny it.",
+  not_counted: "Your approval does not count for this question; others must approve it.",
+  given: "You have approved it.",
   other_votes:
-    "Others have approved something else than what is shown here, such as changed arguments. To approve, sign in and see it: an approval here would void theirs. You can deny it here.",
+    "Others have approved something else than what is shown here, such as changed arguments. To approve, sign in and see it: an approval here would void theirs.",
 };
+
+function noApproval(why: keyof typeof NO_APPROVAL, { requests }: LinkQuestion["interrupt"]): string {
+  // Without options, an action can be denied.
+  const isDeniable = requests.every(
+    ({ options = [] }) => !options.includes("approve") || options.includes("deny"),
+  );
+  const denial = why === "given" ? " You can still deny it." : " You can deny it.";
+  return `${NO_APPROVAL[why]}${isDeniable ? denial : ""}`;
+}
 
 function votesLines({ interrupt, no_approval, delegation_id }: LinkQuestion): HTMLElement[] {
   const so_far = approvals(interrupt.votes);
   return [
     ...(so_far === "" ? [] : [element("p", so_far, "words")]),
-    ...(no_approval ? [element("p", NO_APPROVAL[no_approval], "warning")] : []),
+    ...(no_approval ? [element("p", noApproval(no_approval, interrupt), "warning")] : []),
     ...(no_approval === "other_votes" ? [signIn("Sign in to see what they approved", delegation_id)] : []),
   ];
 }

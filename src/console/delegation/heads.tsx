@@ -1,8 +1,10 @@
 /** The answer to what a reader asks of a delegation first, by its state: why it waits, what it does, how it ended. */
+
 import type { ComponentType } from "preact";
 import { budgetText } from "../../client/budget-text.ts";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import { waitCause } from "../../client/wait-cause.ts";
+import { isDeniable } from "../../schema/choices.ts";
 import type { Delegation, State } from "../../schema/delegation.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
@@ -145,7 +147,7 @@ function Asks({ delegation }: Props) {
         : maySteer(delegation)
           ? isCounted(delegation)
             ? "You may answer"
-            : "Others must approve; you may deny"
+            : `Others must approve${isDeniable(interrupt) ? "; you may deny" : ""}`
           : `${nameOf(delegator)} or an approver may answer`}
       , <Left until={interrupt.expires_at} />.
     </p>

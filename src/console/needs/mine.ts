@@ -1,6 +1,5 @@
 import { computed } from "@preact/signals";
-import { isBudgetQuestion } from "../../schema/budget-question.ts";
-import { countsAfter } from "../../schema/counted-votes.ts";
+import { countsAfter, isVotedOn } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { hasVoted } from "../../schema/vote-text.ts";
 import { agents } from "../data/agents.ts";
@@ -24,20 +23,15 @@ const votes = computed(
 );
 export const votesOf = (agent: string) => votes.value.get(agent);
 
-const offersApproval = ({ options = [], action }: Interrupt["requests"][number]): boolean =>
-  options.length > 0 ? options.includes("approve") : action !== undefined;
-
 /** From when on the reader's approval counts, in ms since 1970; 0: from the beginning, null: never. */
 export function countsFrom({ target, delegator, interrupt }: Asking): number | null {
   const found = votesOf(target);
-  const isVotedOn =
-    interrupt?.kind === "input" && !isBudgetQuestion(interrupt.id) && interrupt.requests.some(offersApproval);
-  if (!found || !isVotedOn) return 0;
+  if (!found || !interrupt || !isVotedOn(interrupt)) return 0;
   const after = countsAfter(found, reader(), delegator);
   return after && after + Date.parse(interrupt.raised_at);
 }
 
-/** Whether an approval of the reader counts. Everybody who may answer can deny. */
+/** Whether an approval of the reader counts. Everybody who may answer can deny what offers that. */
 export function isCounted(asked: Asking): boolean {
   const from = countsFrom(asked);
   return from !== null && (from === 0 || from <= now.value);

@@ -1,3 +1,4 @@
+import { isDeniable } from "../../schema/choices.ts";
 import { isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { withoutSecrets } from "../../schema/secrets.ts";
@@ -35,7 +36,7 @@ export function VotesLine({ listed, interrupt }: LineProps) {
       )}
       {isOnlyDeny && (
         <b>
-          Only Deny is yours: <WhyNot listed={listed} />.{" "}
+          {isDeniable(interrupt) ? "Only Deny is yours" : "Not yours to answer"}: <WhyNot listed={listed} />.{" "}
         </b>
       )}
       {isOwn && !isOnlyDeny ? <b>You approved. {moreText(interrupt)}. </b> : needed && `${needed}. `}

@@ -11,7 +11,7 @@ import { message as followUp } from "../../engine/questions/message.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageInput } from "../../schema/a2a.ts";
 import type { AgUiProps, ResumeEntry, RunAgentInput } from "../../schema/ag-ui-input.ts";
-import { offersDenial } from "../../schema/answer-rules.ts";
+import { offersDenial } from "../../schema/choices.ts";
 import { type DelegateRequest, delegateRequestSchema, type Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";

@@ -1,6 +1,6 @@
 /** The event that ends a run: of a delegation that is finished, or that asks a question. */
 import type { AgUiEvent, AgUiInterrupt } from "../../schema/ag-ui-event.ts";
-import { choicesOf } from "../../schema/answer-rules.ts";
+import { choicesOf } from "../../schema/choices.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { shownText } from "./content.ts";
 import { metadataOf } from "./messages.ts";

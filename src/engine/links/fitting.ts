@@ -1,6 +1,7 @@
 /** What a link may answer, and to which question it is bound. Limit: never a credential, a secret, or a change of arguments. */
 import { createHash } from "node:crypto";
-import { choicesOf, isDecidable, offersDenial } from "../../schema/answer-rules.ts";
+import { isDecidable } from "../../schema/answer-rules.ts";
+import { choicesOf, offersDenial } from "../../schema/choices.ts";
 import { type Decision, isDecision } from "../../schema/decision.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { LinkQuestion } from "../../schema/link.ts";

@@ -4,7 +4,7 @@
  * the reason. Limit: an unknown secret belongs to nobody, so it is counted and logged, and not in the audit log.
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
-import { choicesOf } from "../../schema/answer-rules.ts";
+import { choicesOf } from "../../schema/choices.ts";
 import type { Decision } from "../../schema/decision.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ERRORS, ErrandError } from "../../schema/errors.ts";

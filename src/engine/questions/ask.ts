@@ -2,6 +2,7 @@
  * Asks a question: the delegation waits for the answer, and the lease ends, unless the question is held. Limit: it fails
  * when the question expires.
  */
+
 import type { Command } from "../../lifecycle/command.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
 import { ASKED } from "../../lifecycle/states.ts";
@@ -9,6 +10,7 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delega
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
 import { approveSomething } from "../../schema/ballot.ts";
+import { asksForApproval } from "../../schema/counted-votes.ts";
 import type { Interrupt, State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
@@ -34,7 +36,7 @@ import type { Audits } from "./audit-decisions.ts";
 import { hash } from "./hash.ts";
 import { auditRules, type Given, NO_STANDING, standingAnswers } from "./standing-answers.ts";
 import { castVotes, givingCommand } from "./standing-votes.ts";
-import { asksForApproval, countsAtOnce, votesOf } from "./votes.ts";
+import { countsAtOnce, votesOf } from "./votes.ts";
 
 type Kind = "input" | "auth";
 

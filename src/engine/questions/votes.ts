@@ -8,8 +8,7 @@ import { votesMark } from "../../lifecycle/numbers.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { engineTime } from "../../redis/time.ts";
 import type { AnswerWay } from "../../schema/answered.ts";
-import { approveSomething, ballotAnswers, offersApproval } from "../../schema/ballot.ts";
-import { isBudgetQuestion } from "../../schema/budget-question.ts";
+import { approveSomething, ballotAnswers } from "../../schema/ballot.ts";
 import { countsAfter as afterOf, isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -24,13 +23,6 @@ import type { Inputs } from "./shown-changes.ts";
 export type ReadsVotes = Pick<Broker, "agents" | "clock" | "redis">;
 
 type Question = Pick<Interrupt, "kind" | "requests">;
-/** Whether the question asks for an approval. If so, it shows how many it needs. */
-export const asksForApproval = ({ kind, requests }: Question): boolean =>
-  kind === "input" && requests.some(offersApproval);
-
-/** Whether the agent's `votes` apply to the question; the broker's own question needs one answer. */
-export const isVotedOn = (question: Question & Pick<Interrupt, "id">): boolean =>
-  asksForApproval(question) && !isBudgetQuestion(question.id);
 
 /** The agent's `votes`; `fresh`: from Redis, not from the cache. */
 export async function votesOf(

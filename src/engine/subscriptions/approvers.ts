@@ -2,14 +2,16 @@
  * Who is notified of a question where the agent has `votes`: those whose approval counts, and who have not given it. Limit:
  * plain questions and credentials need one answer, so everybody who may answer is notified of them.
  */
+
 import * as z from "zod";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { isVotedOn } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { type Votes, voteSchema } from "../../schema/votes.ts";
 import { parseJson } from "../../util/parse-json.ts";
 import { type Principal, toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { countsAfter, isVotedOn, personOf, votesOf } from "../questions/votes.ts";
+import { countsAfter, personOf, votesOf } from "../questions/votes.ts";
 
 /** A question on which people vote. */
 export interface VotedOn {

@@ -6,14 +6,15 @@
  * subscription, what is missing is read from the feeds of the shard's agents, which are kept as long as delegations. Events of
  * agents that are deleted by then are lost.
  */
+
 import { compareIds, type Entry, toEntry } from "../../events/entry.ts";
 import { edges, readPage } from "../../events/stored.ts";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import { isVotedOn } from "../../schema/counted-votes.ts";
 import { interruptSchema } from "../../schema/delegation.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
-import { isVotedOn } from "../questions/votes.ts";
 import { countsAt, type VotedOn, votesNow } from "./approvers.ts";
 import type { Audience } from "./audience.ts";
 import { answers, happeningsOf, isOfInterest } from "./happenings.ts";
