@@ -10,6 +10,9 @@ import type { Stage } from "./stage.ts";
 /** Waits for the duration of the fault, or until the run is stopped. */
 type Last = () => Promise<void>;
 
+/** By so much a clock is wrong. */
+export const CLOCK_FAULT_MS = 300_000;
+
 interface Fault {
   readonly weight: number;
   /** The shortest and longest duration, in seconds. */
@@ -209,8 +212,8 @@ export const FAULTS = {
     targets: linkedNames,
     run: async (stage, target) => gateway(stage, target).link?.tear(),
   },
-  "clock-ahead": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(300_000) },
-  "clock-behind": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(-300_000) },
+  "clock-ahead": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(CLOCK_FAULT_MS) },
+  "clock-behind": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(-CLOCK_FAULT_MS) },
   "worker-kill": { weight: 6, lasts: SHORT, targets: workerNames("agent", "library", "mcp"), run: killed },
   "worker-stop": { weight: 5, lasts: [2, 9], targets: workerNames("agent", "library", "mcp"), run: stopped },
   "worker-end": {
