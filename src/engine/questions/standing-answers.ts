@@ -6,6 +6,7 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { matchesAction } from "../../schema/action-pattern.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { AnswerRequest } from "../../schema/interrupt.ts";
+import { personOf } from "../../schema/vote-text.ts";
 import type { Votes } from "../../schema/votes.ts";
 import { toPrincipal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
@@ -16,7 +17,7 @@ import type { Author } from "./answer.ts";
 import { type Audits, auditDecisions } from "./audit-decisions.ts";
 import { hash } from "./hash.ts";
 import type { Asked, Inputs } from "./shown-changes.ts";
-import { countsAtOnce, personOf } from "./votes.ts";
+import { countsAtOnce } from "./votes.ts";
 
 /** An answer that the broker gives at once, in the name of its author. */
 export interface Given {
@@ -87,8 +88,8 @@ function othersOf(
   let used = first;
   let left = rules;
   while (others.length + 1 < (votes?.needed ?? 1)) {
-    const person = personOf(toPrincipal(used[0]?.rule.doc.by ?? ""));
-    left = left.filter(({ doc }) => personOf(toPrincipal(doc.by)) !== person);
+    const person = personOf(used[0]?.rule.doc.by ?? "");
+    left = left.filter(({ doc }) => personOf(doc.by) !== person);
     const choice = chooseRules(left, asked, now);
     if (choice.kind !== "ruled") break;
     used = choice.answers;

@@ -9,13 +9,13 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { engineTime } from "../../redis/time.ts";
 import type { AnswerWay } from "../../schema/answered.ts";
 import { approveSomething, ballotAnswers } from "../../schema/ballot.ts";
-import { countsAfter as afterOf, isOwnWork } from "../../schema/counted-votes.ts";
+import { countsAfter, isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Votes, voteSchema } from "../../schema/votes.ts";
 import { parseJson } from "../../util/parse-json.ts";
-import { type Principal, toPrincipal } from "../access/access.ts";
+import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import type { Inputs } from "./shown-changes.ts";
@@ -34,16 +34,9 @@ export async function votesOf(
   return agent?.spec.votes ?? null;
 }
 
-/** `caller:ana` and `approver:ana` are one person. */
-export const personOf = ({ name, text }: Pick<Principal, "name" | "text">): string => name || text;
-
-/** When the approval of a principal that may answer begins to count, in ms after the question was asked; null: never. */
-export const countsAfter = (votes: Votes, principal: Principal, delegator: string): number | null =>
-  afterOf(votes, principal.text, delegator);
-
 /** Whether an approval by a rule of this principal, or in advance, counts: it must count from the beginning. */
 export const countsAtOnce = (votes: Votes | null, by: string, delegator: string): boolean =>
-  votes === null || countsAfter(votes, toPrincipal(by), delegator) === 0;
+  votes === null || countsAfter(votes, by, delegator) === 0;
 
 /** The parameters of an answer's command that concern votes. */
 export interface Ballot {
@@ -121,7 +114,7 @@ async function countedOf(
   if (given.length === 0) return null;
   const waited = (await engineTime(redis, clock)) - (record.get("interrupt_raised_at") ?? 0);
   const counted = given.flatMap(({ by }) => {
-    const after = countsAfter(votes, toPrincipal(by), record.get("delegator"));
+    const after = countsAfter(votes, by, record.get("delegator"));
     return after !== null && after <= waited ? [by] : [];
   });
   return { counted, counted_of: given.length };
@@ -134,7 +127,7 @@ async function refusalOf(
   principal: Principal,
   record: StoredDelegation,
 ): Promise<ErrandError | null> {
-  const after = countsAfter(votes, principal, record.get("delegator"));
+  const after = countsAfter(votes, principal.text, record.get("delegator"));
   if (after === 0) return null;
   const from = (record.get("interrupt_raised_at") ?? 0) + (after ?? 0);
   if (after !== null && from <= (await engineTime(redis, clock))) return null;

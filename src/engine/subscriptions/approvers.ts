@@ -5,13 +5,14 @@
 
 import * as z from "zod";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
-import { isVotedOn } from "../../schema/counted-votes.ts";
+import { countsAfter, isVotedOn } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { personOf } from "../../schema/vote-text.ts";
 import { type Votes, voteSchema } from "../../schema/votes.ts";
 import { parseJson } from "../../util/parse-json.ts";
-import { type Principal, toPrincipal } from "../access/access.ts";
+import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { countsAfter, personOf, votesOf } from "../questions/votes.ts";
+import { votesOf } from "../questions/votes.ts";
 
 /** A question on which people vote. */
 export interface VotedOn {
@@ -43,12 +44,12 @@ export function countsAt(
   principal: Principal,
   at: number,
 ): boolean {
-  const after = countsAfter(votes, principal, delegator);
+  const after = countsAfter(votes, principal.text, delegator);
   return after === 0 || (after !== null && raised_at + after <= at);
 }
 
 /** Whether one of the open question's votes is this person's. */
 export function hasApproved(record: StoredDelegation, principal: Principal): boolean {
   const given = z.array(voteSchema).parse(parseJson(record.get("votes") ?? "[]"));
-  return given.some(({ by }) => personOf(toPrincipal(by)) === personOf(principal));
+  return given.some(({ by }) => personOf(by) === personOf(principal.text));
 }

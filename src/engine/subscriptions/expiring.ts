@@ -6,10 +6,10 @@
  */
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isUnavailable } from "../../redis/errors.ts";
+import { countsAfter } from "../../schema/counted-votes.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
-import { countsAfter } from "../questions/votes.ts";
 import { countsAt, hasApproved, type VotedOn, votedOn } from "./approvers.ts";
 import type { Audience, Happening } from "./audience.ts";
 import type { SubscriptionStore, Timely } from "./store.ts";
@@ -79,7 +79,7 @@ function stepOf(name: string, due: Due, { record, voted, now }: Open): Step {
   const from = raised_at + votes.escalate_seconds * 1000;
   if (from > now) return { happening: null, ...at(name, from) };
   // Those whose approval counts from the beginning were notified when it was asked.
-  const isNew = (principal: Principal) => (countsAfter(votes, principal, delegator) ?? 0) > 0;
+  const isNew = (principal: Principal) => (countsAfter(votes, principal.text, delegator) ?? 0) > 0;
   return {
     happening: {
       ...{ kind: "question", reason: "escalated" },

@@ -2,9 +2,8 @@
 import * as z from "zod";
 import type { Entry } from "../../events/entry.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { personOf } from "../../schema/vote-text.ts";
 import { parseJson } from "../../util/parse-json.ts";
-import { toPrincipal } from "../access/access.ts";
-import { personOf } from "../questions/votes.ts";
 import type { Happening } from "./audience.ts";
 
 const questionSchema = z.object({
@@ -59,8 +58,8 @@ export function happeningsOf(entry: Entry): Found {
   if (status === "voted") {
     const { interrupt_id: question, voided = [] } = votedSchema.safeParse(parseJson(`{${more}}`)).data ?? {};
     if (question === undefined || voided.length === 0) return { happenings: [] };
-    const people = voided.map((by) => personOf(toPrincipal(by)));
-    const only: Happening["only"] = (principal) => people.includes(personOf(principal));
+    const people = voided.map(personOf);
+    const only: Happening["only"] = (principal) => people.includes(personOf(principal.text));
     return { happenings: [{ kind: "question", reason: "voided", ...common, question, only }] };
   }
   if (!TERMINAL_EVENT_TYPES.includes(type)) return { happenings: [] };
