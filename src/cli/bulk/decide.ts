@@ -256,9 +256,9 @@ async function confirmed(
   signal.addEventListener("abort", close);
   try {
     signal.throwIfAborted();
-    const line = await reader.next(`${verb} ${count === 1 ? "this" : `these ${count}`}? [y/N] `);
+    const isAgreed = await reader.agrees(`${verb} ${count === 1 ? "this" : `these ${count}`}?`);
     signal.throwIfAborted();
-    return /^\s*y(es)?\s*$/i.test(line ?? "");
+    return isAgreed;
   } finally {
     signal.removeEventListener("abort", close);
     reader.close();

@@ -91,8 +91,8 @@ export async function confirmVoted(
   await write(host.stderr, `${voids.message}\n`);
   const reader = await LineReader.open(host);
   try {
-    const line = await reader.next("Approve the same? [y/N] ");
-    if (!/^\s*y(es)?\s*$/i.test(line ?? "")) throw usageError("not confirmed", `Nothing was sent. ${HOW}`);
+    if (!(await reader.agrees("Approve the same?")))
+      throw usageError("not confirmed", `Nothing was sent. ${HOW}`);
   } finally {
     reader.close();
   }

@@ -57,6 +57,11 @@ export class LineReader {
     return new LineReader(host, isHidden);
   }
 
+  /** Whether the next line says yes; every other line, and the end of the input, says no. */
+  async agrees(question: string): Promise<boolean> {
+    return /^\s*y(es)?\s*$/i.test((await this.next(`${question} [y/N] `)) ?? "");
+  }
+
   /** The next line; undefined at the end of the input. Throws at Ctrl-C, and if a secret has several lines. */
   async next(prompt: string): Promise<string | undefined> {
     if (this.#isClosed && this.#waiting === 0) return undefined;

@@ -92,7 +92,7 @@ export async function confirmVoiding(
 
 export async function agreesToVoid(host: CliHost, reader: LineReader, text: string): Promise<boolean> {
   await write(host.stderr, `${text}\n`);
-  return /^\s*y(es)?\s*$/i.test((await reader.next("Send it all the same? [y/N] ")) ?? "");
+  return reader.agrees("Send it all the same?");
 }
 
 /** Says whose earlier approvals the answer has voided. */
