@@ -21,6 +21,8 @@ export async function runReceiver(part: Part): Promise<void> {
     let body = "";
     for await (const chunk of request) body += chunk;
     if (part.random.chance(0.05)) return void response.writeHead(503).end();
+    const { pathname, searchParams } = new URL(request.url ?? "/", receiver.noticeUrl);
+    const isNotice = pathname === "/notice";
     let genuine = true;
     try {
       verifyCallback(body, request.headers, [receiver.secret]);
@@ -29,10 +31,10 @@ export async function runReceiver(part: Part): Promise<void> {
       // A fault may set the gateway's clock minutes wrong; then the receiver must refuse the call.
       if (error.code === "old") return void response.writeHead(400).end();
       // A notification is signed alike, and is no event: that is found last.
-      genuine = error.code === "invalid" && request.url?.startsWith("/notice") === true;
+      genuine = error.code === "invalid" && isNotice;
     }
-    if (request.url?.startsWith("/notice") === true) {
-      noticed(part, new URL(request.url, receiver.noticeUrl).searchParams.get("as") ?? "", body, genuine);
+    if (isNotice) {
+      noticed(part, searchParams.get("as") ?? "", body, genuine);
       // It has it; the broker does not know, and repeats it.
       return void response.writeHead(part.random.chance(0.1) ? 503 : 204).end();
     }
