@@ -210,7 +210,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { url, clock } = await startBroker();
     const api = client(url);
     await api.agent("tester", { backoff: { initial_ms: 400 } });
-    const { id } = (await api.delegate("tester", { task: "Run every suite", max_attempts: 2 })).body;
+    const { id, created_at } = (await api.delegate("tester", { task: "Run every suite", max_attempts: 2 }))
+      .body;
     const wait = { wait_seconds: 10, lease_seconds: 600 };
     const lease = async () => (await api.lease("tester", wait)).body.leases[0].lease_id;
     const error = { code: "flaky", message: "It timed out", retryable: true };
@@ -230,6 +231,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await last.hover();
     await page.locator(".fall-note", { hasText: /^attempt 2 · working · since 0:0\d$/ }).waitFor();
     const places = () => bars.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()));
+    // A minute after it was delegated: the next tick of the axis is far.
+    await page.clock.pauseAt(Date.parse(created_at) + 61_000 - clock.offset_ms);
+    await pass(page, 1);
     const before = await places();
     await pass(page, 4);
     await until(async () => ((await places()).at(-1)?.width ?? 0) > (before.at(-1)?.width ?? 0));
