@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { helpIsOpen, PALETTE_KEY } from "./keys.ts";
 
 /** The keyboard shortcuts, in a dialog. */
@@ -23,7 +23,7 @@ const KEYS = [
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog
       ref={dialog}

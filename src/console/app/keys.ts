@@ -1,6 +1,6 @@
 /** Keyboard shortcuts. The newest registration of a key wins; keys typed into a field are left alone. */
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export const helpIsOpen = signal(false);
 export const paletteIsOpen = signal(false);
@@ -52,15 +52,26 @@ export function focusByKeyboard(element: Element | null | undefined): void {
   if (usesKeyboard && element instanceof HTMLElement) element.focus();
 }
 
+/** In milliseconds: what is typed so soon after `/` is meant for the field of Find, also before it is there. */
+const FIND_MS = 1000;
+let soughtUntil = 0;
+
 addEventListener("keydown", (event) => {
+  const { key, target, timeStamp } = event;
   // An input method has its own Escape.
   if (event.isComposing) return;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  // A dialog closes by Escape itself, and what is behind it cannot be used.
+  // A dialog closes by Escape itself, and what is behind it cannot be used: not even before its part of the page is loaded.
   if (document.querySelector("dialog[open]")) return;
-  if (isTyping(event.target) && event.key !== "Escape") return;
-  const action = actions.get(event.key)?.at(-1);
+  if (paletteIsOpen.value || helpIsOpen.value) {
+    if (key === "Escape") paletteIsOpen.value = helpIsOpen.value = false;
+    return;
+  }
+  if (isTyping(target)) soughtUntil = 0;
+  if (timeStamp < soughtUntil || (isTyping(target) && key !== "Escape")) return;
+  const action = actions.get(key)?.at(-1);
   if (!action) return;
+  if (key === "/") soughtUntil = timeStamp + FIND_MS;
   event.preventDefault();
   action(event);
 });
@@ -78,7 +89,7 @@ export function onKey(key: string, action: Action): () => void {
 
 /** Calls the action when the key is pressed, while the component is shown. */
 export function useKey(key: string, action: Action | undefined): void {
-  useEffect(() => action && onKey(key, action));
+  useLayoutEffect(() => action && onKey(key, action));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { startAgents } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { startStream } from "../data/stream.ts";
@@ -114,7 +114,7 @@ function useFocus(id: string | null): void {
   const origin = useRef<HTMLElement | null | undefined>(null);
   if (id !== null && id !== before.current)
     origin.current = document.activeElement?.closest<HTMLElement>("[data-row]");
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (id === null && before.current !== null) {
       // The same delegation may have a row in the view and a question beside it.
       const rows = ["main [data-row]", "[data-row]"].flatMap((rowsOf) => [

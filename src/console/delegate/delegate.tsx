@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { randomKey } from "../../client/random-key.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { go, href, route } from "../app/route.ts";
@@ -50,7 +50,7 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
       if (field && Object.hasOwn(part, field)) problem.value = null;
     },
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The agent may be named by the address.
     const place = first ? "textarea" : ":is(input, textarea):placeholder-shown";
     (element.current?.querySelector<HTMLElement>(place) ?? taskOf(element.current))?.focus();

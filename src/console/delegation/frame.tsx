@@ -1,6 +1,6 @@
 /** What surrounds a delegation: its state at the top, and beside it what changes the place that it has on the page. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Delegation } from "../../schema/delegation.ts";
 import { focusByKeyboard, useKey } from "../app/keys.ts";
 import { go, hrefClosed, isWide } from "../app/route.ts";
@@ -17,7 +17,7 @@ interface FrameProps {
 
 export function Frame({ delegation = null, children }: FrameProps) {
   const article = useRef<HTMLElement>(null);
-  useEffect(() => focusByKeyboard(article.current), []);
+  useLayoutEffect(() => focusByKeyboard(article.current), []);
   useKey("w", toggleWide);
   const size = isWide.value ? "narrow" : "widen";
   return (

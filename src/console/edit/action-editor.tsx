@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { focusByKeyboard } from "../app/keys.ts";
 import { JsonField } from "../ui/json-field.tsx";
 import { Said } from "../ui/said.tsx";
@@ -23,7 +23,7 @@ export function ActionEditor({ name, schema, value, onApprove }: Props) {
   const hasForm = fieldsOf(value.value, schema).length > 0;
   const isJson = useSignal(!hasForm);
   // To its first field.
-  useEffect(() => focusByKeyboard(place.current?.querySelector("input, textarea, select")), []);
+  useLayoutEffect(() => focusByKeyboard(place.current?.querySelector("input, textarea, select")), []);
   const switchTo = () => {
     // A text that is no valid value exists only in its field, so switching would lose it.
     const broken = firstBroken(place.current);

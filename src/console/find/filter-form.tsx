@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { LIVE_STATES, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { useKey } from "../app/keys.ts";
 import { go, hrefWith } from "../app/route.ts";
@@ -31,7 +31,7 @@ export function FilterForm({ params, isFolded, onFold }: Props) {
   const showMore = useSignal(["delegator", "error_code", "since", "until"].some((name) => params.get(name)));
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useKey("/", () => search.current?.focus());
-  useEffect(() => {
+  useLayoutEffect(() => {
     // On a phone the keyboard would cover the list.
     if (innerWidth >= 800 && !params.get("open")) search.current?.focus();
     return () => clearTimeout(timer.current);

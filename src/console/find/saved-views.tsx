@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { focusByKeyboard } from "../app/keys.ts";
 import { href, route } from "../app/route.ts";
 import { now } from "../data/clock.ts";
@@ -81,7 +81,7 @@ function NameForm({ verb, start, onName }: NameProps) {
   const opener = useRef<HTMLButtonElement>(null);
   const isOpen = name.value !== null;
   const wasOpen = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isOpen) field.current?.select();
     else if (wasOpen.current) focusByKeyboard(opener.current);
     wasOpen.current = isOpen;

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { hrefOf } from "../app/route.ts";
 import { hasQuestions } from "../data/delegations.ts";
 import { Age } from "../ui/age.tsx";
@@ -65,7 +65,7 @@ function useLostFocus(list: { readonly current: Element | null }) {
     document.addEventListener("focusin", remember);
     return () => document.removeEventListener("focusin", remember);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const isLost = last.current && (!last.current.isConnected || last.current.closest("[inert]"));
     if (!isLost || document.activeElement !== document.body || pending.keys().length > 0) return;
     last.current = null;

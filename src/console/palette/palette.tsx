@@ -1,6 +1,6 @@
 /** Ctrl+K: goes to what is typed, or does it. A combobox with a list, by keyboard alone. */
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { adopt } from "../app/adopt.ts";
 import { paletteIsOpen } from "../app/keys.ts";
 import { agents, readAgents } from "../data/agents.ts";
@@ -43,7 +43,7 @@ export function Palette() {
   const marked = useSignal<Mark | null>(null);
   const pausing = useSignal<string | null>(null);
   const { error, run, again } = useAction();
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const wanted = text.value.trim();
   const { delegations, isReading, error: notRead } = useDelegationsOf(wanted);
   const resume = (agent: string) =>

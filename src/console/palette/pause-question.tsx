@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { PAUSE_MEANS } from "../agents/pause-means.ts";
 import { readAgents } from "../data/agents.ts";
 import { session } from "../session/session.ts";
@@ -15,7 +15,7 @@ interface Props {
 export function PauseQuestion({ agent, onDone }: Props) {
   const keep = useRef<HTMLButtonElement>(null);
   // Another Enter changes nothing.
-  useEffect(() => keep.current?.focus(), []);
+  useLayoutEffect(() => keep.current?.focus(), []);
   const { isRunning, error, run, again } = useAction();
   const pause = async () => {
     await session.value?.connection.admin.pauseAgent(agent);

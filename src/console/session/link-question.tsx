@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { waitingIds } from "../needs/answers.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
@@ -14,7 +14,7 @@ export function LinkQuestion() {
 function Question({ link }: { readonly link: OpenedLink }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const { isRunning, error, run } = useAction();
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const present = session.value?.principal;
   const { found, because } = link;
   const waiting = waitingIds().length;
