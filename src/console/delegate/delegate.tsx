@@ -1,7 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { ErrandApiError } from "../../client/errors.ts";
 import { randomKey } from "../../client/random-key.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { adopt } from "../app/adopt.ts";
 import { go, href, route } from "../app/route.ts";
 import { show } from "../data/delegations.ts";
 import { checkSession, session } from "../session/session.ts";
@@ -9,6 +11,7 @@ import { isUncertain, Problem } from "../ui/problem.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { keptAs } from "../ui/use-kept.ts";
 import { type FirstValues, useFirstValues } from "./again.ts";
+import { styles } from "./delegate.css";
 import {
   DeadlineField,
   type Form,
@@ -19,10 +22,13 @@ import {
   TargetField,
   TaskField,
 } from "./fields.tsx";
-import { areTooLarge, FileField, lostOf, TOO_LARGE, useFiles } from "./files.tsx";
+import { FileField, lostOf, useFiles } from "./files.tsx";
 import { inputOf } from "./input.ts";
 import { type FieldProblem, problemOf } from "./problem.ts";
-import { partsOf, startValues, type Values, valuesSchema, withAddress } from "./values.ts";
+import { forgetUploads, runningUpload } from "./uploads.ts";
+import { type Field, partsOf, startValues, type Values, valuesSchema, withAddress } from "./values.ts";
+
+adopt(styles);
 
 /** Delegates work to an agent, and opens the delegation. The address may name one to be delegated again. */
 export function Delegate() {
@@ -69,15 +75,21 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
     const sent: Values = { ...values.value, sentAs: values.value.sentAs || randomKey() };
     values.value = sent;
     const isChanged = () => values.peek() !== sent;
+    const sentFiles = files.value;
+    let place: Field | null = "files";
     try {
-      const made = await delegate(sent, inputOf(sent, files.value, parts));
+      const input = await inputOf(sent, sentFiles, parts);
+      place = null;
+      const made = await delegate(sent, input);
       // What was changed meanwhile was not sent.
       if (!isChanged()) discard();
       // Who has left the form stays where they are.
       if (made && element.current) go(href("live", { open: made.id }));
     } catch (error) {
       checkSession(error);
-      problem.value = problemOf(error);
+      // Who stops an upload knows why it is not sent.
+      problem.value = isAborted(error) ? null : problemOf(error, place);
+      if (isFileGone(error)) forgetUploads(sentFiles);
       if (!isUncertain(error) && !isChanged()) values.value = { ...sent, sentAs: "" };
     }
     isSending.value = false;
@@ -118,6 +130,11 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
           <button type="submit" class="primary" title="Ctrl+Enter" disabled={isSending.value}>
             Delegate
           </button>
+          {isSending.value && runningUpload(files.value) && (
+            <button type="button" onClick={() => forgetUploads(files.value)}>
+              Stop the upload
+            </button>
+          )}
           {JSON.stringify(values.value) !== JSON.stringify(start) && (
             <button type="button" class="quiet" disabled={isSending.value} onClick={discard}>
               Clear
@@ -149,7 +166,6 @@ function useDraft(first: FirstValues | null) {
 const taskOf = (form: HTMLFormElement | null) => form?.querySelector<HTMLElement>("textarea");
 
 function problemOfFiles(values: Values, files: readonly File[]): FieldProblem | null {
-  if (areTooLarge(files)) return { field: "files", error: TOO_LARGE };
   const isLost = lostOf(values.files, files).length > 0;
   return isLost ? { field: "files", error: new Error("Choose these files again, or leave them out.") } : null;
 }
@@ -158,12 +174,15 @@ function focusProblem(form: HTMLFormElement | null, problem: FieldProblem | null
   if (problem?.field) form?.querySelector<HTMLElement>(`[name=${problem.field}]`)?.focus();
 }
 
+const isAborted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
+const isFileGone = (error: unknown): boolean =>
+  error instanceof ErrandApiError && error.code === "file_not_found";
+
 /** Undefined: nobody is signed in any more. */
 async function delegate(
   { sentAs: idempotencyKey }: Values,
-  read: ReturnType<typeof inputOf>,
+  [input, options]: Awaited<ReturnType<typeof inputOf>>,
 ): Promise<Delegation | undefined> {
-  const [input, options] = await read;
   const made = await session.value?.connection.delegator.delegate(input, { ...options, idempotencyKey });
   if (made) show(made);
   return made;

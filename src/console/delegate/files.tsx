@@ -5,9 +5,7 @@ import type { Connection } from "../data/connection.ts";
 import { session } from "../session/session.ts";
 import { sizeText } from "../ui/bytes.ts";
 import { Said } from "../ui/said.tsx";
-
-/** Together, in bytes: the page has to hold them in memory. The broker may take less. */
-const MOST_BYTES = 32 * 1024 * 1024;
+import { forgetUploads, runningUpload } from "./uploads.ts";
 
 /** What was chosen in each form, until the page is reloaded or the session ends. */
 const chosen = new Map<string, Signal<readonly File[]>>();
@@ -16,18 +14,16 @@ let of: Connection | undefined;
 export function useFiles(key: string): Signal<readonly File[]> {
   return useMemo(() => {
     const connection = session.peek()?.connection;
-    if (of !== connection) chosen.clear();
+    if (of !== connection) {
+      chosen.clear();
+      forgetUploads();
+    }
     of = connection;
     const files = chosen.get(key) ?? signal<readonly File[]>([]);
     chosen.set(key, files);
     return files;
   }, [key]);
 }
-
-export const areTooLarge = (files: readonly File[]): boolean =>
-  files.reduce((sum, { size }) => sum + size, 0) > MOST_BYTES;
-
-export const TOO_LARGE = new Error(`The files together are larger than ${sizeText(MOST_BYTES)}.`);
 
 /** One that is chosen twice is sent once. */
 const isSame = (one: File, other: File): boolean =>
@@ -73,16 +69,18 @@ export function FileField({ files, names, onChange }: Props) {
           {files.map((file) => (
             <li key={`${file.name} ${file.size} ${file.lastModified}`}>
               <Said>{file.name}</Said> <span class="dim">{sizeText(file.size)}</span>
+              <Progress file={file} />
               <button
                 type="button"
                 class="quiet"
                 aria-label={`Remove ${file.name}`}
-                onClick={() =>
+                onClick={() => {
+                  forgetUploads([file]);
                   change(
                     files.filter((one) => one !== file),
                     lost,
-                  )
-                }
+                  );
+                }}
               >
                 Remove
               </button>
@@ -100,6 +98,17 @@ export function FileField({ files, names, onChange }: Props) {
           </button>
         </p>
       )}
+    </>
+  );
+}
+
+/** How much of it the broker has, while it is uploaded. */
+function Progress({ file }: { readonly file: File }) {
+  const bytes = runningUpload([file])?.[1].bytes.value;
+  return bytes === undefined ? null : (
+    <>
+      <progress max={file.size} value={bytes} aria-label={`Upload of ${file.name}`} />{" "}
+      <span class="dim">{Math.floor((100 * bytes) / file.size)} %</span>
     </>
   );
 }

@@ -1,23 +1,21 @@
 /** What the form delegates. */
-
 import type { DelegateOptions, TaskInput } from "../../client/delegator-options.ts";
-import { filePart } from "../../client/files.ts";
 import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
+import { partsOfFiles } from "./uploads.ts";
 import type { Values } from "./values.ts";
 
 const autoApproveOf = (text: string): AutoApprove =>
   text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
 
-/** With the parts that are kept of an earlier task. */
+/** With the parts that are kept of an earlier task. Uploads what is too large for the message. */
 export async function inputOf(
   values: Values,
   files: readonly File[],
   kept: readonly Part[],
 ): Promise<[input: TaskInput, options: DelegateOptions]> {
   const text = (name: "target" | "task" | "deadline" | "parent" | "approve"): string => values[name].trim();
-  const added = await Promise.all(files.map(partOf));
-  const parts = [...kept, ...added];
+  const parts = [...kept, ...(await partsOfFiles(files))];
   const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
   return [
     {
@@ -32,6 +30,3 @@ export async function inputOf(
     },
   ];
 }
-
-const partOf = async (file: File): Promise<Part> =>
-  filePart(file.name, new Uint8Array(await file.arrayBuffer()), file.type || undefined);

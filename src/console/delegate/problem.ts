@@ -17,6 +17,7 @@ const BY_CODE: Readonly<Record<string, Field>> = {
   delegation_loop: "parent",
   already_finished: "parent",
   payload_too_large: "files",
+  file_not_found: "files",
 };
 
 /** The members of the request, by the start of an issue's path. */
@@ -33,10 +34,11 @@ const BY_PATH: readonly (readonly [string, Field])[] = [
 
 const issuesSchema = z.object({ issues: z.array(z.object({ path: z.string() })) });
 
-export function problemOf(error: unknown): FieldProblem {
-  if (!(error instanceof ErrandApiError)) return { field: null, error };
+/** `place`: the field whose content was sent when it failed, if it was one alone. */
+export function problemOf(error: unknown, place: Field | null = null): FieldProblem {
+  if (!(error instanceof ErrandApiError)) return { field: place, error };
   const [issue] = issuesSchema.safeParse(error.details).data?.issues ?? [];
   const field =
     issue && BY_PATH.find(([path]) => issue.path === path || issue.path.startsWith(`${path}.`))?.[1];
-  return { field: field ?? BY_CODE[error.code] ?? null, error };
+  return { field: field ?? BY_CODE[error.code] ?? place, error };
 }
