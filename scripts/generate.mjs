@@ -188,6 +188,14 @@ ${table(["category", "CLI exit", "when"], categories)}
 
 ${table(["code", "HTTP", "category", "retryable", "what", "what to do", "with the CLI", "over A2A"], codes)}
 
+Where nobody answered a question in time, \`error\` also has \`told\`: who had been [notified](notifications.md) of the
+question, by which kind of channel and when, newest first, at most 20. It is empty if nobody was notified, and absent if
+that is not known. \`message\` says the same in words, of at most 5 people: "Nobody answered the question within 2 h.
+Notified: approver:ann by ntfy, email; approver:bob by slack." That is so for \`interrupt_expired\`, and for
+\`deadline_exceeded\` if a question was open. Whoever may see the delegation sees the names, as in \`GET /v1/answers\`; they
+do not change after the end. Over A2A it is in the status message and in \`metadata.errand.error\`, over AG-UI in the
+message and \`metadata.errand\` of \`RUN_ERROR\`, over MCP in the message.
+
 An agent may fail a delegation with a code of its own, in snake_case. \`errand work\` uses \`command_failed\` (UPSTREAM):
 the command ended with a status other than 0, 69 or 79, or asked an invalid question. Its
 \`error.message\` is the end of the command's stderr. The error is retryable if the status is 75.

@@ -1,35 +1,17 @@
 /** Names and times as people say them. */
 import type { Presence } from "../schema/agent.ts";
+import { UNITS } from "../util/duration-text.ts";
+
+export { durationText } from "../util/duration-text.ts";
 
 /** `caller:alice` as `alice`. Others keep their kind, as in `approver alice`: names of two kinds may be alike. */
 export const nameOf = (principal: string): string => principal.replace(/^caller:/, "").replace(":", " ");
-
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3600],
-  ["min", 60],
-] as const;
 
 /** The largest unit of a duration: `4 s`, `3 min`, `2 d`. */
 export function largestUnit(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   return `${seconds} s`;
-}
-
-/** All units of a duration: `350 ms`, `1.5 s`, `12 min 3 s`, `1 d 12 h`. From a minute on, whole seconds. */
-export function durationText(ms: number): string {
-  if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`;
-  const tenths = Math.round(ms / 100) / 10;
-  if (tenths < 60) return `${tenths} s`;
-  let left = Math.floor(tenths);
-  const parts: string[] = [];
-  for (const [unit, size] of [...UNITS, ["s", 1] as const]) {
-    const count = Math.floor(left / size);
-    if (count > 0) parts.push(`${count} ${unit}`);
-    left -= count * size;
-  }
-  return parts.join(" ");
 }
 
 /** The time left, rounded to its unit, so that a full day does not become `23 h` at once. */

@@ -162,6 +162,18 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("waited"), lease_expires_at: z.number().optional() }),
   /** The child is not waited for, or its end is known. */
   live.extend({ kind: z.literal("not_awaited") }),
+  /**
+   * Nobody answered the open question in time, and the command did not say whom the failure names as notified. `needed`,
+   * `given`: its approvals.
+   */
+  live.extend({
+    kind: z.literal("unanswered"),
+    code: z.enum(["interrupt_expired", "deadline_exceeded"]),
+    interrupt_id: z.string(),
+    open_ms: z.number(),
+    needed: z.number().optional(),
+    given: z.number().optional(),
+  }),
   live.extend({ kind: z.literal("not_due") }),
   live.extend({ kind: z.literal("check") }),
   /** Its parent ended, and canceled its children, before it was created. */

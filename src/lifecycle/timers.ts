@@ -83,7 +83,7 @@ export const TIMERS = [
     in: ASKED,
     does: "expire",
     code: "interrupt_expired",
-    doc: "The deadline of the answer.",
+    doc: "The deadline of the answer; the error says who was notified of the question.",
   },
   {
     at: "over_at",

@@ -9,6 +9,7 @@ import { categorySchema } from "./errors.ts";
 import { jsonObjectSchema } from "./json-object.ts";
 import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { LIMITS } from "./limits.ts";
+import { toldSchema } from "./notice.ts";
 import { atMostOne, exactlyOne } from "./rules.ts";
 import { usageSchema } from "./usage.ts";
 import {
@@ -115,6 +116,11 @@ export const delegationErrorSchema = z.object({
   recovery: z.string(),
   /** The service that failed, if the agent named it. */
   provider: z.string().optional(),
+  /**
+   * If nobody answered its question in time: who had been notified of it, and how, newest first, at most 20. Absent: it had no
+   * open question, or that is not known.
+   */
+  told: z.array(toldSchema).optional(),
 });
 /** The error of a delegation that did not complete; the agent may have chosen `code`. */
 export type DelegationError = z.infer<typeof delegationErrorSchema>;

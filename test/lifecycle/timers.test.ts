@@ -58,6 +58,39 @@ test.each([
   expect(shown.error).toMatchObject({ code, category: "TIMEOUT" });
 });
 
+test("an unanswered question fails its delegation with the error for this version, and with no other", async () => {
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("input_required");
+  const due = async (params = {}) => (await lifecycle.writer.move({ move: "due", id, params })).outcome;
+  lifecycle.clock.offset_ms = 86_400_001;
+  const before = await dump(lifecycle.redis);
+  const unanswered = {
+    kind: "unanswered",
+    code: "interrupt_expired",
+    interrupt_id: "int_1",
+    open_ms: 86_400_000,
+    version: 3,
+  };
+  expect(await due()).toMatchObject(unanswered);
+  const error = '{"code":"interrupt_expired","told":[]}';
+  expect(await due({ error, code: "interrupt_expired", of_version: 2 })).toMatchObject(unanswered);
+  expect(await due({ error, code: "deadline_exceeded", of_version: 3 })).toMatchObject(unanswered);
+  expect(await dump(lifecycle.redis)).toEqual(before);
+  expect(await due({ error, code: "interrupt_expired", of_version: 3 })).toMatchObject({ move: "expire" });
+  expect((await lifecycle.read(id))?.get("error")).toBe(error);
+});
+
+test("the error of a question is not that of a lease", async () => {
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("working", { ttl_ms: 1_000 });
+  lifecycle.clock.offset_ms = 1_001;
+  const params = { error: '{"code":"x"}', code: "deadline_exceeded", of_version: 2 };
+  expect((await lifecycle.writer.move({ move: "due", id, params })).outcome).toMatchObject({
+    move: "expire",
+  });
+  expect((await lifecycle.read(id))?.get("error")).toContain("The deadline passed");
+});
+
 test.each([
   [{ ttl_ms: 60_000 }, {}],
   [{ ttl_ms: 60_000 }, { interrupt_ttl_ms: 3_600_000 }],

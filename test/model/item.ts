@@ -165,6 +165,8 @@ export interface Item {
   /** The fence of the newest artifact. */
   artifactFence: number;
   error: string | null;
+  /** A question of it expired, so the error names who was notified. */
+  isUnanswered: boolean;
   readonly pushes: ModelPush[];
   /** The `seq` of each event that no push config gets: those beside an open question, which are no update of A2A. */
   readonly unpushed: Set<number>;

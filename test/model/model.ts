@@ -166,6 +166,7 @@ export class Model {
       artifacts: 0,
       artifactFence: 0,
       error: null,
+      isUnanswered: false,
       pushes: [],
       unpushed: new Set(),
       children: [],
@@ -206,6 +207,7 @@ export class Model {
       item.lapsed = move.reclaimable ? item.fence : null;
     }
     if (item.state !== before) {
+      item.isUnanswered = name === "expire" && item.open !== null;
       item.open = null;
       item.votes = null;
     }

@@ -291,6 +291,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     history: body.history?.length,
     artifacts: body.artifacts?.length,
     error: body.error?.code ?? null,
+    isUnanswered: body.error?.told !== undefined,
     usage: body.usage?.attempts ?? [],
     used: body.usage?.total.input_tokens ?? 0,
     limit: body.budget?.limit?.tokens ?? null,
@@ -314,6 +315,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     history: item.history,
     artifacts: item.artifacts,
     error: item.error,
+    isUnanswered: item.isUnanswered,
     usage: item.usage.map(({ attempt, before, now, complete }) => ({
       ...{ attempt, input_tokens: before + now, complete },
     })),

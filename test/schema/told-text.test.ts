@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { toldText as toldInCli } from "../../src/cli/show/answer-columns.ts";
 import { toldText } from "../../src/console/answered/words.ts";
 import type { SettledQuestion } from "../../src/schema/answered.ts";
-import { notifiedPeople } from "../../src/schema/told-text.ts";
+import { notifiedPeople, unansweredText } from "../../src/schema/told-text.ts";
 
 type Told = NonNullable<SettledQuestion["told"]>;
 const told = (person: Told[number]["person"], channel: Told[number]["channel"], minute: number) => ({
@@ -28,6 +28,23 @@ test("each person is there once, the first one first, with the first time of eac
 
 test("of many people, the console names five; of nobody, it says so", () => {
   const many = Array.from({ length: 20 }, (_, n) => told(`approver:p${n}`, "email", n)).reverse();
-  expect(toldText(many)).toMatch(/^Notified: approver p0 by email; .*approver p4 by email; and 15 more\.$/);
+  expect(toldText(many.slice(1))).toMatch(
+    /^Notified: approver p0 by email; .*approver p4 by email; and 14 more\.$/,
+  );
+  // There may have been others: the broker notes no more than these.
+  expect(toldText(many)).toMatch(/approver p4 by email; and at least 15 more\.$/);
   expect(toldText([])).toBe("Nobody was notified.");
+});
+
+test("the text of a failure says that nobody answered, in how long, and who was notified", () => {
+  const question = { isDeadline: false, open_ms: 7_200_000 };
+  expect(unansweredText({ ...question, told: [told("approver:ann", "web_push", 1)] })).toBe(
+    "Nobody answered the question within 2 h. Notified: approver:ann by web push.",
+  );
+  expect(unansweredText({ ...question, isDeadline: true, told: [] })).toBe(
+    "The deadline passed, and nobody answered the question within 2 h. Nobody was notified of it.",
+  );
+  expect(unansweredText({ ...question, needed: 2, given: 1 })).toBe(
+    "The question had 1 of 2 approvals within 2 h.",
+  );
 });

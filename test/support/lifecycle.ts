@@ -6,6 +6,7 @@ import { onTestFinished } from "vitest";
 import { AgentStore } from "../../src/engine/agents/store.ts";
 import type { Command } from "../../src/lifecycle/command.ts";
 import { READ_NAMES } from "../../src/lifecycle/fields.ts";
+import { failure } from "../../src/lifecycle/numbers.ts";
 import type { Outcome } from "../../src/lifecycle/outcome.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { readRecord, type StoredDelegation } from "../../src/lifecycle/stored-delegation.ts";
@@ -113,7 +114,11 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
 
   async function move(name: MoveName | "due", id: string, params: Command["params"] = {}): Promise<Outcome> {
     const base: Command = name === "due" ? { move: "due", id } : await command(name, id);
-    return (await writer.move({ ...base, params: { ...base.params, ...params } })).outcome;
+    const { outcome } = await writer.move({ ...base, params: { ...base.params, ...params } });
+    if (outcome.kind !== "unanswered") return outcome;
+    const { code, version } = outcome;
+    const error = JSON.stringify(failure(code));
+    return (await writer.move({ move: "due", id, params: { error, code, of_version: version } })).outcome;
   }
 
   const PATHS: Record<State, readonly MoveName[]> = {

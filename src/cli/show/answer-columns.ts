@@ -1,7 +1,7 @@
 /** The columns of `errand answers`. */
 import type { SettledQuestion, SettledRequest } from "../../schema/answered.ts";
 import { changesText } from "../../schema/change-text.ts";
-import { notifiedPeople } from "../../schema/told-text.ts";
+import { notifiedText } from "../../schema/told-text.ts";
 import { votesCount } from "../../schema/vote-text.ts";
 import { shortIds } from "../input/short-id.ts";
 import { ageColumn, type Column } from "./list-table.ts";
@@ -59,10 +59,8 @@ function missingText({ needed, votes: given = [] }: SettledQuestion): string {
 /** Who was notified of a question that expired, and how: `told approver:ann by ntfy, email; approver:bob by slack`. Empty: not known. */
 export function toldText({ told }: Pick<SettledQuestion, "told">): string {
   if (told === undefined) return "";
-  const people = notifiedPeople(told).map(
-    ({ person, by }) => `${person} by ${[...by.keys()].join(", ").replaceAll("_", " ")}`,
-  );
-  return people.length === 0 ? "nobody was notified" : `told ${people.join("; ")}`;
+  const people = notifiedText(told, { named: told.length });
+  return people === "" ? "nobody was notified" : `told ${people}`;
 }
 
 /** `approve deploy, replicas 3 → 5`, or the text of the answer. */

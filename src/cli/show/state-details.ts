@@ -13,7 +13,6 @@ import { durationText, nameOf } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent, RetryingEvent, ReturnedEvent, StreamEvent } from "../../schema/event.ts";
-import { toldText } from "./answer-columns.ts";
 import type { IsVoid, Senders } from "./history.ts";
 import { oneLine } from "./output.ts";
 import { missingText } from "./votes.ts";
@@ -39,7 +38,7 @@ export async function stateRows(
   const why = waits(state) && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
   if (why) rows.push(["why", `${why}${asking}`]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
-  rows.push(...(await expiredRows(connection, delegation, events)));
+  rows.push(...approvalRows(events));
   return rows;
 }
 
@@ -71,22 +70,11 @@ export async function voidVotesOf(connection: ConnectionOptions, delegation: Del
     vote === true && counted.get(String(interrupt_id))?.has(`${by} ${at}`) === false;
 }
 
-/** Of a question that expired: how many approved it, and who was notified of it, if the broker still knows. */
-async function expiredRows(
-  connection: ConnectionOptions,
-  { id, target, delegator, finished_at, error }: Delegation,
-  events: readonly StreamEvent[],
-): Promise<[string, string][]> {
-  if (error?.code !== "interrupt_expired" || finished_at === null) return [];
+/** Of a question that expired: who approved it. */
+function approvalRows(events: readonly StreamEvent[]): [string, string][] {
   const end = events.find((event) => "needed" in event && event.type === "DELEGATION_FAILED");
   const approvals = end?.type === "DELEGATION_FAILED" ? missingText(end) : "";
-  const query = { target, delegator, outcome: "expired" as const, since: finished_at, limit: 100 };
-  const page = await quietly(new Pages(connection).answers(query));
-  const told = toldText(page?.answers.find(({ delegation_id }) => delegation_id === id) ?? {});
-  return [
-    ...(approvals === "" ? [] : [["approvals", oneLine(approvals)] satisfies [string, string]]),
-    ...(told === "" ? [] : [["notified", oneLine(told)] satisfies [string, string]]),
-  ];
+  return approvals === "" ? [] : [["approvals", oneLine(approvals)]];
 }
 
 /** Whether it ends an attempt but not the delegation. */

@@ -1,6 +1,6 @@
 /** What somebody answered, in words. */
 import type { SettledQuestion } from "../../schema/answered.ts";
-import { notifiedPeople } from "../../schema/told-text.ts";
+import { notifiedText } from "../../schema/told-text.ts";
 import { count, decided, nameOf } from "../ui/words.ts";
 
 /** `approved scale with 2 changes`, or `answered 3 questions`. */
@@ -13,16 +13,8 @@ export function answerWords({ requests }: Pick<SettledQuestion, "requests">): st
   return `${decided(decision)}${what}${edit}${redacted ? " with a secret" : ""}`;
 }
 
-/** Of the people that were notified. */
-const NAMED = 5;
-
 /** `Notified: approver ann by ntfy, email; bob by slack; and 2 more.` */
 export function toldText(told: NonNullable<SettledQuestion["told"]>): string {
-  const people = notifiedPeople(told);
-  if (people.length === 0) return "Nobody was notified.";
-  const named = people
-    .slice(0, NAMED)
-    .map(({ person, by }) => `${nameOf(person)} by ${[...by.keys()].join(", ").replace("_", " ")}`);
-  const more = people.length > NAMED ? [`and ${people.length - NAMED} more`] : [];
-  return `Notified: ${[...named, ...more].join("; ")}.`;
+  const people = notifiedText(told, { nameOf });
+  return people === "" ? "Nobody was notified." : `Notified: ${people}.`;
 }

@@ -13,12 +13,18 @@ const questionSchema = z.object({
 const votedSchema = z.object({ interrupt_id: z.string(), voided: z.array(z.string()).default([]) });
 const failureSchema = z.object({
   error: z.object({ code: z.string() }),
-  /** The question that expired. */
+  /** The question that expired, or that asked for a larger budget, which was denied. */
   interrupt_id: z.string().optional(),
+  /** Who denied a larger budget. */
+  by: z.string().optional(),
   /** How many approvals it needed. */
   needed: z.number().optional(),
   votes: z.array(z.unknown()).default([]),
 });
+
+/** Whether its question expired, alone or with the delegation. */
+const hasExpired = ({ error, interrupt_id, by }: z.output<typeof failureSchema>): boolean =>
+  error.code === "interrupt_expired" || (interrupt_id !== undefined && by === undefined);
 
 export const isOfInterest = ({ status, type }: Pick<Entry, "status" | "type">): boolean =>
   status === "interrupted" || status === "voted" || TERMINAL_EVENT_TYPES.includes(type);
@@ -65,7 +71,7 @@ export function happeningsOf(entry: Entry): Found {
   if (!TERMINAL_EVENT_TYPES.includes(type)) return { happenings: [] };
   const ended = { kind: "ended" as const, ...common, state };
   const failure = failureSchema.safeParse(parseJson(`{${more}}`)).data;
-  if (failure?.error.code !== "interrupt_expired") return { happenings: [ended] };
+  if (!failure || !hasExpired(failure)) return { happenings: [ended] };
   const { interrupt_id: question, needed, votes } = failure;
   const expired = {
     ...{ kind: "question_expired" as const, ...common },

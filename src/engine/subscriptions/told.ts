@@ -3,9 +3,9 @@ import * as z from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { toldSchema } from "../../schema/notice.ts";
+import { MOST_TOLD } from "../../schema/told-text.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
-const MOST = 20;
 type Told = z.output<typeof toldSchema>;
 
 export async function noteTold(
@@ -19,11 +19,11 @@ export async function noteTold(
   if (isReminder && (await readTold(redis, delegation, question)).some(isSame)) return;
   const key = keys.told(delegation, question);
   await redis.lpush(key, JSON.stringify(told));
-  await redis.ltrim(key, 0, MOST - 1);
+  await redis.ltrim(key, 0, MOST_TOLD - 1);
   await redis.pexpire(key, Math.ceil(forMs));
 }
 
 export async function readTold(redis: Redis, delegation: string, question: string): Promise<Told[]> {
-  const texts = await redis.lrange(keys.told(delegation, question), 0, MOST - 1);
+  const texts = await redis.lrange(keys.told(delegation, question), 0, MOST_TOLD - 1);
   return z.array(toldSchema).parse(texts.map(parseJson));
 }

@@ -2,7 +2,7 @@
  * The sweep: makes the moves that are due (expired leases, deadlines), trims old events and replaces lost tickets.
  * Limit: the script decides what is due, by Redis' clock. Any number of gateways may sweep at once.
  */
-import type { Result } from "../../lifecycle/outcome.ts";
+import type { Outcome, Result } from "../../lifecycle/outcome.ts";
 import { MOVES } from "../../lifecycle/states.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
@@ -11,6 +11,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import { afterMove, type Moves, warn } from "../after-move.ts";
 import type { Broker, PendingDeliveries, Records } from "../broker.ts";
 import { retireKey } from "../delegations/idempotency.ts";
+import { unansweredParams } from "../questions/expire.ts";
 
 type SweepNeeds = Moves & Records & Pick<Broker, "clock" | "retentionMs">;
 
@@ -126,24 +127,30 @@ class ShardSweep {
     let handled = 0;
     for (let full = true; full && !this.#stopped; ) {
       const ids = await takeDue(this.#broker, this.#keys, this.#batch, this.#outageMs);
-      const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
-      for (const result of results) {
-        if (result.status === "rejected") warn(this.#broker, result.reason, "sweep of one record failed");
-      }
+      // All moves come first: what one leads to must not cancel a child whose own deadline has passed, too.
+      const due = await Promise.all(ids.map((id) => this.#attempt(this.#due(id))));
+      await Promise.all(ids.map((id, at) => this.#attempt(this.#handle(id, due[at]?.outcome))));
       handled += ids.length;
       full = ids.length === this.#batch;
     }
     return handled;
   }
 
-  async #handle(id: string): Promise<void> {
-    const { outcome } = await this.#due(id);
-    if (outcome.kind === "ok") {
+  /** Undefined if it fails, which is logged. */
+  async #attempt<T>(work: Promise<T>): Promise<T | undefined> {
+    return work.catch((error: unknown) => {
+      warn(this.#broker, error, "sweep of one record failed");
+      return undefined;
+    });
+  }
+
+  async #handle(id: string, outcome: Outcome | undefined): Promise<void> {
+    if (outcome?.kind === "ok") {
       // Moves without an event may come in thousands: a long queue ages.
       const level = MOVES[outcome.move].event === null ? "debug" : "info";
       this.#broker.log[level]({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
-    } else if (outcome.kind === "pending") {
+    } else if (outcome?.kind === "pending") {
       const { cascade, cascade_all, claimed_until, expecting, reports_to, spends_to, spent, ...rest } =
         outcome;
       const { pending_events, calls_at } = rest;
@@ -155,7 +162,7 @@ class ShardSweep {
         void this.#broker.deliverPending(id, { cascade, cascade_all, claimed_until });
       if (isBetweenRecords || pending_events || calls_at !== undefined)
         this.#deliver(id, { expecting, reports_to, spends_to, spent, pending_events, calls_at });
-    } else if (outcome.kind === "check") {
+    } else if (outcome?.kind === "check") {
       await this.#repairTicket(id, outcome.target, outcome.ticket);
     }
   }
@@ -169,11 +176,19 @@ class ShardSweep {
     this.#delivering.add(delivery);
   }
 
-  /** A record with an idempotency key is deleted only after the key is retired. */
+  /**
+   * A record with an idempotency key is deleted only after the key is retired. The failure of a question that nobody answered
+   * says who was notified.
+   */
   async #due(id: string): Promise<Result> {
     const { writer, redis } = this.#broker;
-    const result = await writer.move({ move: "due", id, params: { outage_ms: this.#outageMs } });
+    const params = { outage_ms: this.#outageMs };
+    const result = await writer.move({ move: "due", id, params });
     const { outcome } = result;
+    if (outcome.kind === "unanswered") {
+      const more = await unansweredParams(this.#broker, id, outcome);
+      return writer.move({ move: "due", id, params: { ...params, ...more } });
+    }
     if (outcome.kind !== "retire_key") return result;
     const { idempotency: name, created_at, now } = outcome;
     await retireKey(redis, { name, id, created_at, now });

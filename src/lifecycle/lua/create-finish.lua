@@ -47,8 +47,9 @@ function finish()
     record.calls_at = now + LIMITS.check_ms
   end
   if failure then
-    store('error', failure_json(failure))
-    show('error', failure_json(failure))
+    local json = cmd.error or failure_json(failure)
+    store('error', json)
+    show('error', json)
   end
   if record.state == 'completed' then show('duration_ms', digits(now - record.created_at)) end
   show('attempt', digits(record.attempt))

@@ -23,6 +23,11 @@ function choose_due_move()
     end
     due = 'admit'
   end
+  if due ~= 'expire' or not record.interrupt_id then
+    cmd.error = nil
+  elseif not cmd.error or cmd.of_version ~= record.version or cmd.code ~= due_code then
+    return unanswered()
+  end
   move, failure = due, due_code
   if record.lease_expires_at then cmd.fence = record.fence end
   if move == 'ask_budget' then
@@ -32,6 +37,16 @@ function choose_due_move()
       move, failure, argv[3] = 'exceed', 'budget_exceeded', ''
     end
   end
+end
+
+-- Nobody answered the open question in time. Who was notified is in another slot, so the gateway reads it, and repeats the
+-- command with the error for this version of the record.
+function unanswered()
+  return refusal_outcome({
+    kind = 'unanswered', code = due_code, interrupt_id = record.interrupt_id,
+    open_ms = record.interrupt_expires_at - record.interrupt_raised_at,
+    needed = record.votes_needed, given = record.votes and #cjson.decode(record.votes),
+  })
 end
 
 -- As long as the wait so far, so checks become rarer.

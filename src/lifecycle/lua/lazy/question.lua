@@ -76,6 +76,7 @@ function settle_question()
   settled = asked.id == record.interrupt_id and asked.seq or 0
   if move == 'expire' then
     show('interrupt_id', quoted(record.interrupt_id))
+    keeps = keeps + LIMITS.event_copies * #(cmd.error or '')
     if record.votes_needed then
       show('needed', digits(record.votes_needed))
       show('votes', record.votes or '[]')
