@@ -102,11 +102,28 @@ export async function pass(page: Page, seconds: number): Promise<void> {
   await page.clock.fastForward(seconds * 1000);
 }
 
+/**
+ * Stops the clock of a tab with `movesClock`: an answer waits for its Undo however long a busy machine takes. `pass` moves
+ * it on, and `page.clock.resume` starts it again.
+ */
+export async function stopClock(page: Page): Promise<void> {
+  // Not sooner: the clock goes on until the page hears of it, and cannot be stopped in its past.
+  await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 10_000);
+}
+
 /** Shows a view of the console by its fragment, and waits until it has what it reads. */
 export async function showView(page: Page, hash: string): Promise<void> {
-  await page.evaluate((to) => {
-    location.hash = to;
-  }, hash);
+  // The page draws it when it hears of it. Until then, all that is there belongs to the view before.
+  await page.evaluate(
+    (to) =>
+      new Promise<void>((resolve) => {
+        const before = location.href;
+        addEventListener("hashchange", () => resolve(), { once: true });
+        location.hash = to;
+        if (location.href === before) resolve();
+      }),
+    hash,
+  );
   await page.locator("h1:visible").first().waitFor();
   await page.waitForFunction(
     (to) => location.hash === to && document.querySelector(".loading") === null,

@@ -58,8 +58,8 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
   };
   useLayoutEffect(() => {
     // The agent may be named by the address.
-    const place = first ? "textarea" : ":is(input, textarea):placeholder-shown";
-    (element.current?.querySelector<HTMLElement>(place) ?? taskOf(element.current))?.focus();
+    const place = values.peek().target === "" ? "[name=target]" : "textarea";
+    element.current?.querySelector<HTMLElement>(place)?.focus();
   }, []);
   const parts = partsOf(first, values.value);
   const discard = () => {
@@ -162,8 +162,6 @@ function useDraft(first: FirstValues | null) {
   }, [start.address]);
   return { values, files, start };
 }
-
-const taskOf = (form: HTMLFormElement | null) => form?.querySelector<HTMLElement>("textarea");
 
 function problemOfFiles(values: Values, files: readonly File[]): FieldProblem | null {
   const isLost = lostOf(values.files, files).length > 0;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { withoutSecrets } from "../../schema/secrets.ts";
@@ -60,8 +60,8 @@ export function RequestForm(props: Props) {
   const isOwn = isApproved(interrupt);
   // A text for a question about access is a secret, and never a comment.
   const comment = kind === "auth" ? "" : text.value.trim();
-  // Not when the answer is given, which changes none of these.
-  useEffect(() => {
+  // Before another press can send what was given. Not when the answer is given, which changes none of these.
+  useLayoutEffect(() => {
     if (given) onChange?.();
   }, [edited.value, isEditing.value, text.value]);
   const decide = (decision: Decision) => {

@@ -1,5 +1,5 @@
 import type { Signal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { EditForm } from "../edit/edit-form.tsx";
 import { fieldsOf } from "../edit/fields.ts";
@@ -27,7 +27,7 @@ export function answerStart(schema: unknown): unknown {
 export function SchemaForm({ schema, data, isSecret, onSubmit, onChange }: Props) {
   const hasForm = useMemo(() => fieldsOf(data.peek(), schema).length > 0, [schema]);
   const form = useRef<HTMLFormElement>(null);
-  useEffect(onChange, [data.value]);
+  useLayoutEffect(onChange, [data.value]);
   const submit = (event: Event) => {
     event.preventDefault();
     const broken = firstBroken(form.current);
