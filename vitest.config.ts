@@ -14,6 +14,8 @@ export default defineConfig({
     // They end what hangs. A busy machine may take ten times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 90_000,
+    // As `until` does. Without it, a busy machine has one second.
+    expect: { poll: { timeout: 50_000 } },
     // Most of it waits, so several files at once hardly disturb each other, even on two cores.
     maxWorkers: 4,
     // The files share what they import: importing it anew for each took a fifth of the time.

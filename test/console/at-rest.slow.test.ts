@@ -225,10 +225,6 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await asking.ask({ seconds: 3000 }),
     ];
     const page = await openWatched(asking.url, "#/needs", PHONE);
-    // The rule is offered once the agents are read, which moves the questions below.
-    await cardOf(page, three).getByRole("button", { name: "Yes, for 20 min" }).waitFor();
-    await pass(page, 1);
-    await pass(page, 1);
     const box = await approveOf(page, two).boundingBox();
     if (!box) throw new Error("not in view");
     const point = { x: box.x + box.width / 2, y: box.y + box.height / 2 };

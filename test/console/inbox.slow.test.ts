@@ -41,8 +41,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const words = await ask(api, "Write it", { text: "What tone?", expires_in_seconds: 3_000 });
     const { page, rows, detail } = await open(url);
     expect(await rows.count()).toBe(3);
-    expect(await rows.first().textContent()).toMatch(/^asker for youhigh risk1[67] min leftDeploy to eu\?$/);
-    expect(await detail.textContent()).toMatch(/high risk[\s\S]*Release one[\s\S]*Delegatedby you/);
+    // The risk is known once the agents are read.
+    await expect
+      .poll(() => rows.first().textContent())
+      .toMatch(/^asker for youhigh risk1[67] min leftDeploy to eu\?$/);
+    await expect
+      .poll(() => detail.textContent())
+      .toMatch(/high risk[\s\S]*Release one[\s\S]*Delegatedby you/);
 
     // The mouse rests on Approve. A question that expires sooner comes, and waits.
     await detail.getByRole("button", { name: "Approve" }).hover();
@@ -90,9 +95,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
       parts: [{ text: "not today" }],
       metadata: { decision: "deny" },
     });
-    // The comment that was sent is no draft any more.
-    await page.evaluate("dispatchEvent(new Event('pagehide'))");
-    expect(await page.evaluate("sessionStorage.getItem('errand-drafts')")).not.toContain("not today");
+    // The comment that was sent is no draft any more, once the page knows that the broker has it.
+    const drafts = () =>
+      page.evaluate(() => {
+        dispatchEvent(new Event("pagehide"));
+        return sessionStorage.getItem("errand-drafts");
+      });
+    await expect.poll(drafts).not.toContain("not today");
     await page.reload();
     const write = page.locator(".ask-row", { hasText: "What tone?" });
     await write.click();

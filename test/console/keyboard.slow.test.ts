@@ -33,7 +33,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { ids } = await setScene(url);
     const { page } = await openTab(url);
     const forms = await holdBack(page, /answer-fields-/);
-    await page.getByLabel("Token").waitFor();
+    await until(() => page.getByLabel("Token").evaluate((field) => field === document.activeElement));
     await page.keyboard.type(OPERATOR);
     await page.keyboard.press("Enter");
     await page.locator(".agent-row").first().waitFor();
@@ -42,6 +42,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.locator("#view").evaluate((one) => getComputedStyle(one).outlineStyle)).toBe("none");
     const row = page.locator(".row", { hasText: "Fix the flaky login test" });
     await page.locator(`main [data-row="${ids.long}"]`).waitFor();
+    await page.locator(".needs .question").nth(2).waitFor();
 
     // The questions come first among the rows, then the delegations.
     for (let n = 0; n < 3; n += 1) await page.keyboard.press("j");
@@ -134,6 +135,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(async () => (await coder.getAttribute("aria-expanded")) === "true");
     expect(new URL(page.url()).hash).toContain("agent=coder");
     expect(await coder.evaluate((one) => one === document.activeElement)).toBe(true);
+    await page.locator(".agent-work .row").first().waitFor();
     await page.keyboard.press("j");
     expect(await focused(page)).toContain("Find out why the nightly build");
     // A link that goes with the view that it opens.

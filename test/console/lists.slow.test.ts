@@ -90,9 +90,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await page.setViewportSize({ width, height: 800 });
       for (const hash of width < 800 ? ["#/find"] : [`#/find?open=${id}`, "#/find"]) {
         await showView(page, hash);
-        const box = await page.locator(".filter input[name=q]").boundingBox();
-        expect(box?.width ?? 200, `${width} ${hash}`).toBeGreaterThanOrEqual(200);
-        expect(await widerThanWindow(page)).toEqual([]);
+        const field = async () => (await page.locator(".filter input[name=q]").boundingBox())?.width ?? 200;
+        // The page lays itself out anew once it knows its size.
+        await expect.poll(field, { message: `${width} ${hash}` }).toBeGreaterThanOrEqual(200);
+        await expect.poll(() => widerThanWindow(page)).toEqual([]);
       }
     }
   });
@@ -124,10 +125,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("link", { name: "1 asks: see Needs you" }).waitFor();
     await page.locator(".row", { hasText: /In progress.*working/ }).waitFor();
     const queues = page.locator(".queue-line");
-    const PATIENT = { timeout: 60_000 };
     const texts = async () => (await queues.allTextContents()).map((text) => text.replace(/oldest.*/, ""));
     await expect
-      .poll(texts, PATIENT)
+      .poll(texts)
       .toEqual([
         "41 wait in coderno worker",
         "40 wait in scoutpaused",

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView, tick } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, stopClock, tick } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { setQuestions } from "./scene.ts";
 
@@ -39,6 +39,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await card(1).getByRole("button", { name: "As JSON" }).click();
     const editor = card(1).getByLabel("Arguments of fs.touch");
     await editor.fill("{");
+    await stopClock(page);
     await bar.getByRole("button", { name: "Approve 2" }).click();
     // An edit that is not JSON stays, selected.
     await card(0).locator("text=Approved, not sent yet").waitFor();
@@ -49,6 +50,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await bar.getByRole("button", { name: "Undo all" }).click();
     await bar.waitFor({ state: "detached" });
     await pass(page, 5);
+    await page.clock.resume();
 
     for (const n of [0, 1]) await tick(card(n).getByRole("checkbox"));
     await bar.getByRole("button", { name: "Approve 2" }).click();

@@ -215,11 +215,14 @@ export async function openWatched(
   });
   await context.addInitScript(watchPointer);
   await page.goto(url);
+  const agents = page.waitForResponse((response) => /\/v1\/agents\b/.test(response.url()) && response.ok());
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator("h1:visible").first().waitFor();
   await showView(page, hash);
   await page.locator(".needs .question .request:visible").first().waitFor();
+  // What can be offered depends on the agents.
+  await agents;
   // What came while the page was loading is noticed in the first second, and has been seen after the next one.
   for (const _ of [1, 2]) await pass(page, 1);
   return page;

@@ -3,6 +3,7 @@ import type { Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, type TabOptions } from "../support/browser.ts";
+import { until } from "../support/until.ts";
 
 type Api = ReturnType<typeof client>;
 
@@ -127,7 +128,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.getByLabel("State", { exact: true }).isVisible()).toBe(!isPhone);
     await failed.click();
     await page.getByText("1 delegation", { exact: true }).waitFor();
-    expect(await isInView(page, oldest)).toBe(true);
+    await until(() => isInView(page, oldest));
     if (!isPhone) return;
     // What is asked for is said, though its fields are folded; and they unfold.
     await page.getByRole("link", { name: "Without: failed" }).waitFor();

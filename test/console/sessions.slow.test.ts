@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/schema/a2a.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, stopClock } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { setScene } from "./scene.ts";
 
@@ -226,7 +226,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const second = await context.newPage();
     await second.goto(`${url}/#code=${await code(mallory)}`);
     await second.getByRole("button", { name: "Sign in as caller:mallory" }).waitFor();
-    await context.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 1_000);
+    await stopClock(page);
     await question.getByRole("button", { name: "Approve" }).click();
     await page.locator("text=Approved, not sent yet").waitFor();
     await second.getByRole("button", { name: "Sign in as caller:mallory" }).click();

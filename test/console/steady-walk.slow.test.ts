@@ -110,5 +110,5 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.mouse.click(...point);
     const answered = await undos(page);
     expect(answered.every((one) => one === last)).toBe(true);
-  }, 60_000);
+  });
 });

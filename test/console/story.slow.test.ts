@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, freshDb, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView, tick } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, stopClock, tick } from "../support/browser.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
@@ -112,10 +112,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("a");
     expect(await question.locator("text=Undo").count()).toBe(0);
     await page.keyboard.up("a");
+    await stopClock(page);
     await page.keyboard.down("a");
     await question.locator("text=Approved, not sent yet").waitFor();
     expect((await api.get(id)).body.state).toBe("input_required");
-    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 10_000);
+    await pass(page, 10);
     await until(async () => (await api.get(id)).body.state === "submitted");
     // The outcome takes its place and keeps the focus: no key that comes late decides the next question.
     const over = page.locator(".needs .question.over", { hasText: "Approved" });
@@ -189,7 +190,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await one.page.getByRole("link", { name: "Delegate" }).count()).toBe(0);
     await one.page.getByRole("button", { name: "Now", exact: true }).click();
     await one.page.getByRole("button", { name: "Undo" }).click();
-    await one.page.clock.pauseAt(Number(await one.page.evaluate("Date.now()")) + 1_000);
+    await stopClock(one.page);
     await one.page.getByRole("button", { name: "Tonight" }).click();
     const waiting = one.page.locator(".needs .answered");
     await waiting.locator("text=4 s left").waitFor();

@@ -53,9 +53,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     for (const page of Object.values(pages)) {
       await signIn(page, ".agent-row");
       await showView(page, "#/live?agent=coder");
-      const box = await page.locator(".agent-work .row").first().boundingBox();
-      await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 5);
-      await hovered(page).waitFor();
+      // What is read meanwhile may move it.
+      await until(async () => {
+        const box = await page.locator(".agent-work .row").first().boundingBox();
+        await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 5);
+        return hovered(page).isVisible();
+      });
     }
     const before = await hovered(pages.mouse).getAttribute("data-row");
     const { body } = await api.lease("coder");
@@ -63,7 +66,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await page.getByRole("link", { name: /^coder: .*1 working/ }).waitFor();
     expect(await hovered(pages.mouse).getAttribute("data-row")).toBe(before);
     // Work in progress comes first.
-    const [first] = await pages.touch.locator(".agent-work .row").all();
-    expect(await first?.getAttribute("data-row")).toBe(body.leases[0].delegation.id);
+    const first = pages.touch.locator(".agent-work .row").first();
+    await expect.poll(() => first.getAttribute("data-row")).toBe(body.leases[0].delegation.id);
   });
 });

@@ -169,7 +169,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     await page.getByRole("button", { name: "Turn off" }).click();
     await page.getByRole("button", { name: "Notify me in this browser" }).waitFor();
-    expect([await list(), await pushKey()]).toEqual([[], null]);
+    await expect.poll(async () => [await list(), await pushKey()]).toEqual([[], null]);
   });
 
   test("a press opens the question in the console that is open, or its link; buttons answer and say how it went", async () => {
@@ -194,7 +194,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await shown(page)).toEqual([{ title: "scout asks", body: "Deploy?", tag: "int_1" }]);
     expect(await press(started, "")).toEqual([]);
     await page.waitForFunction(`location.hash === "#/live?open=dlg_0_a"`);
-    expect(await shown(page)).toEqual([]);
+    await expect.poll(() => shown(page)).toEqual([]);
 
     await show(question, "scout asks");
     await press(started, "approve");
