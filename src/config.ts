@@ -1,6 +1,6 @@
 /**
- * The configuration: validates all ERRAND_* variables at start and reports all problems at once. The only file that
- * reads the environment.
+ * The configuration: validates all ERRAND_* variables at start and reports all problems at once. The CLI loads it
+ * only for a broker: its own part of the environment is in cli/environment.ts.
  */
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -314,19 +314,4 @@ function withKey(config: Config, env: NodeJS.ProcessEnv): Config {
     sessionToken: AWS_SESSION_TOKEN,
   };
   return { ...config, s3Credentials };
-}
-
-/** The part of the environment that the CLI needs. It is not validated; only `serve` validates all variables. */
-export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
-  return {
-    env: {
-      url: env.ERRAND_URL || undefined,
-      token: env.ERRAND_TOKEN || undefined,
-      remoteToken: env.ERRAND_REMOTE_TOKEN || undefined,
-      egressProxy: env.ERRAND_EGRESS_PROXY || undefined,
-      dataDir: env.ERRAND_DATA_DIR || ".errand",
-      isCommand: Boolean(env.ERRAND_LEASE_ID),
-    },
-    childEnv: env,
-  };
 }

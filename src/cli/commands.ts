@@ -1,5 +1,6 @@
 /** The commands, in the order of the help. Each is loaded when it is needed, because loading all takes longer than most run. */
 import type { Command } from "commander";
+import { addList } from "./commands/list.ts";
 import type { Cli } from "./context.ts";
 
 type Add = (program: Command, cli: Cli) => void;
@@ -13,7 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   delegate: async () => (await shared()).addDelegate,
   get: async () => (await shared()).addGet,
   logs: async () => (await shared()).addLogs,
-  list: async () => (await shared()).addList,
+  list: async () => addList,
   inbox: async () => (await import("./inbox/inbox.ts")).addInbox,
   results: async () => (await shared()).addResults,
   watch: async () => (await shared()).addWatch,

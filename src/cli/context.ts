@@ -5,6 +5,7 @@ import type { Connection } from "../client/http.ts";
 import { KnownBroker } from "../client/known-broker.ts";
 import { discover } from "./discover.ts";
 import type { CliHost } from "./host.ts";
+import { nodeTransport } from "./node-transport.ts";
 import { note, oneLine } from "./show/output.ts";
 import { withStorageReason } from "./storage-reason.ts";
 
@@ -55,7 +56,14 @@ export async function connect(
       )
       .catch(() => undefined);
   };
-  return { ...target, known: new KnownBroker(), failFast: true, retryForMs, onRetry };
+  return {
+    ...target,
+    known: new KnownBroker(),
+    transport: nodeTransport(),
+    failFast: true,
+    retryForMs,
+    onRetry,
+  };
 }
 
 export function examples(...lines: string[]): string {

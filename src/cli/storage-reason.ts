@@ -4,10 +4,10 @@
  */
 
 import * as z from "zod";
-import { environmentFetch } from "../client/environment-fetch.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import { Http } from "../client/http.ts";
 import { KnownBroker } from "../client/known-broker.ts";
+import { nodeTransport } from "./node-transport.ts";
 import { oneLine } from "./show/output.ts";
 
 const ANSWER_MS = 2_000;
@@ -36,12 +36,14 @@ async function unreadiness(url: string, brokerId?: string) {
   const known = new KnownBroker();
   known.accepts(brokerId);
   try {
-    const response = await environmentFetch(`${new Http({ url }).url}/readyz`, {
+    const response = await nodeTransport()(new URL(`${new Http({ url }).url}/readyz`), {
+      method: "GET",
+      headers: {},
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     if (!known.sent(response)) return undefined;
-    const { data } = readinessSchema.safeParse(await response.json());
+    const { data } = readinessSchema.safeParse(JSON.parse(await response.text()));
     return data && { ...data, reason: oneLine(data.reason, 200).replace(/\.$/, "") };
   } catch {
     return undefined;

@@ -3,6 +3,7 @@
  * does not reveal the cause, so it is guessed from whether the broker ever answered.
  */
 import { type ErrandApiError, localError } from "./errors.ts";
+import type { HttpResponse } from "./transport.ts";
 
 const NEVER_CONNECTED = [
   "ECONNREFUSED",
@@ -148,7 +149,7 @@ export class ProxiedError extends Error {
 }
 
 /** The forward proxy that an answer came through, which may be the proxy's own. */
-export const answeredThrough = new WeakMap<Response, string>();
+export const answeredThrough = new WeakMap<HttpResponse, string>();
 
 /** Node's fetch hides an answer of 407: it fails without any reason. */
 const proxyWantsCredentials = (url: string, error: unknown): ErrandApiError =>

@@ -17,6 +17,7 @@ import { KnownBroker } from "./known-broker.ts";
 import { parseLenient } from "./lenient.ts";
 import { retryAfterMs } from "./retry-after.ts";
 import { cleanToken, quotesHint } from "./token.ts";
+import type { HttpResponse, Transport } from "./transport.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
 export interface ConnectionOptions {
@@ -53,6 +54,8 @@ export interface ConnectionOptions {
 /** For several clients of one program, which then agree on which broker is theirs. */
 export interface Connection extends ConnectionOptions {
   readonly known?: KnownBroker | undefined;
+  /** Sends what is answered as a whole, unless `fetch` is given. Streams always use fetch. */
+  readonly transport?: Transport | undefined;
 }
 
 export interface Call {
@@ -106,7 +109,7 @@ export function seconds(value: number): string {
 export class Http {
   readonly url: string;
   readonly onRetry: ConnectionOptions["onRetry"];
-  readonly #options: ConnectionOptions;
+  readonly #options: Connection;
   readonly #token: string | undefined;
   readonly #known: KnownBroker;
   #everReached = false;
@@ -132,7 +135,7 @@ export class Http {
     const limit = new TimeLimit(call.timeoutMs ?? holdMs + ANSWER_MS, call.signal);
     const { hasAnswered } = this;
     try {
-      const response = await this.open(call, limit);
+      const response = await this.#send(call, limit, this.#options.fetch ?? this.#options.transport);
       const text = await this.#reading(limit, () => response.text());
       const json = fromJson(text);
       const parsed = parseLenient(schema, json);
@@ -198,15 +201,18 @@ export class Http {
   }
 
   /** Returns the response as soon as its headers have arrived; throws refusals. The limit also bounds the body. */
-  async open(call: Call, limit: TimeLimit): Promise<Response> {
+  open(call: Call, limit: TimeLimit): Promise<HttpResponse> {
+    return this.#send(call, limit, this.#options.fetch);
+  }
+
+  async #send(call: Call, limit: TimeLimit, send: Transport = environmentFetch): Promise<HttpResponse> {
     const url = new URL(this.url + call.path);
     for (const [key, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
-    const { fetch = environmentFetch } = this.#options;
     const token = call.anonymous ? undefined : this.#token;
     const response = await this.#reading(limit, () =>
-      fetch(url, {
+      send(url, {
         method: call.method ?? "GET",
         headers: {
           accept: "application/json",
@@ -252,7 +258,7 @@ export class Http {
   }
 
   async #notTheBroker(
-    response: Response,
+    response: HttpResponse,
     text: string,
     mayComeBack = this.#mayComeBack(this.hasAnswered),
     why?: string,

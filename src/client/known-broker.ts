@@ -2,6 +2,8 @@
  * Which answers are the broker's. Each of them has its id; a proxy, another program or another broker at the same address
  * has not. Limit: a program in between that copies the id is believed.
  */
+import type { HttpResponse } from "./transport.ts";
+
 export class KnownBroker {
   #id: string | undefined;
 
@@ -18,7 +20,7 @@ export class KnownBroker {
   }
 
   /** As {@link accepts}, by the header that all of a broker's answers have. */
-  sent({ headers }: Response): boolean {
+  sent({ headers }: Pick<HttpResponse, "headers">): boolean {
     return this.accepts(headers.get(BROKER_HEADER));
   }
 }

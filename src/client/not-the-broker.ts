@@ -7,6 +7,7 @@ import { answeredThrough, checkProxy, through } from "./connection-errors.ts";
 import { ErrandApiError, localError } from "./errors.ts";
 import { BROKER_HEADER, type KnownBroker } from "./known-broker.ts";
 import { retryAfterMs } from "./retry-after.ts";
+import type { HttpResponse } from "./transport.ts";
 
 /** A maintenance page may name an hour, but the broker may be back sooner. */
 const LONGEST_RETRY_MS = 60_000;
@@ -14,7 +15,7 @@ const LONGEST_RETRY_MS = 60_000;
 export interface NotTheBroker {
   /** The base URL of the broker. */
   readonly url: string;
-  readonly response: Response;
+  readonly response: HttpResponse;
   /** The beginning of the body. */
   readonly text: string;
   /** What this version does not understand in an answer that has the broker's id. */

@@ -10,7 +10,7 @@ const READ_CHARS = 2_000;
 export interface Described {
   readonly url: URL;
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: Pick<Headers, "get">;
   /** The beginning of the body. */
   readonly text: string;
 }

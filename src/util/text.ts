@@ -46,12 +46,23 @@ function isAlternatingWithNul(bytes: Uint8Array): boolean {
  */
 export const ownText = (text: string): string => `${text} `.slice(0, -1);
 
+/** A stream of bytes that is read once. The `body` of fetch's `Response` is one. */
+export interface ByteStream {
+  getReader(): {
+    read(): Promise<
+      | { readonly done: false; readonly value: Uint8Array }
+      | { readonly done: true; readonly value?: Uint8Array | undefined }
+    >;
+    cancel(): Promise<void>;
+  };
+}
+
 /**
  * The beginning of a body, at most `max` bytes, and whether that is all of it. The rest is canceled, because whoever
  * answers may send without an end.
  */
 export async function startOf(
-  { body }: Pick<Response, "body">,
+  { body }: { readonly body: ByteStream | null },
   max: number,
 ): Promise<{ readonly text: string; readonly isWhole: boolean }> {
   const reader = body?.getReader();

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { vi } from "vitest";
 import type { z } from "zod";
-import { cliEnvironment } from "../../../src/config.ts";
+import { cliEnvironment } from "../../../src/cli/environment.ts";
 import { DiskStore } from "../../../src/engine/files/disk-store.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
