@@ -101,4 +101,70 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const saved = (await api.call("GET", "/v1/agents/lead")).body.budgets;
     expect(saved).toEqual({ month: { cost: 50, currency: "USD" } });
   });
+
+  test("an operator makes a token whose work has a budget, and that ends", async () => {
+    const { url } = await startBroker();
+    const page = await open(url, /400 \(Bad Request\)/);
+    await showView(page, "#/agents?part=tokens");
+    await page.getByLabel("Name").fill("ann");
+    await page.getByText("When it ends, and what its work may use").click();
+    await page.getByLabel("Ends after, in days").fill("30");
+    await page.getByLabel("Budget a day: tokens").fill("500");
+    await page.getByLabel("Budget a month: cost").fill("20.5");
+    const make = page.getByRole("button", { name: "Create token" });
+    await make.click();
+    await page.getByText("a cost needs its currency").first().waitFor();
+    await page.getByLabel("Budget a month: currency").fill("usd");
+    await make.click();
+    await page.getByText("It is shown only now").waitFor();
+    await page
+      .locator(".token", { hasText: "ann" })
+      .getByText("budget: day 500 tokens; month 20.5 USD")
+      .waitFor();
+    // The next one has none of it.
+    await page.getByLabel("Name").fill("bob");
+    await make.click();
+    await page.locator(".token", { hasText: "bob" }).waitFor();
+    const { tokens } = (await client(url).call("GET", "/v1/tokens")).body;
+    const of = (principal: string) =>
+      tokens.find((one: { principal: string }) => one.principal === principal);
+    expect(of("caller:ann").budgets).toEqual({
+      day: { tokens: 500 },
+      month: { cost: 20.5, currency: "USD" },
+    });
+    const { created_at, expires_at } = of("caller:ann");
+    expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(30 * 86_400_000);
+    expect([of("caller:bob").budgets, of("caller:bob").expires_at]).toEqual([undefined, null]);
+  });
+
+  test("work is delegated with a budget, and again with the same", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const page = await open(url, /400 \(Bad Request\)/);
+    await page.locator(".agent-row").first().waitFor();
+    await showView(page, "#/delegate?target=scout");
+    await page.getByLabel("Task").fill(TASK);
+    await page.getByRole("button", { name: "More options" }).click();
+    await page.getByLabel("Budget: tokens").fill("900");
+    await page.getByLabel("Budget: cost").fill("2.5");
+    await page.getByLabel("Budget: minutes").fill("90");
+    await page.getByLabel("Ask for more when it is used up").check();
+    await page.getByRole("button", { name: "Delegate", exact: true }).click();
+    await page.locator("form.delegate [role=alert]", { hasText: "currency" }).waitFor();
+    await page.getByLabel("Budget: currency").fill("eur");
+    await page.getByRole("button", { name: "Delegate", exact: true }).click();
+    await page.locator(".summary", { hasText: TASK }).waitFor();
+    const budget = { limit: { tokens: 900, cost: 2.5, currency: "EUR", seconds: 5_400 }, on_budget: "ask" };
+    const [{ id }] = (await api.call("GET", "/v1/delegations")).body.delegations;
+    expect((await api.get(id)).body.budget).toMatchObject(budget);
+    await api.cancel(id);
+    await showView(page, `#/delegate?again=${id}`);
+    expect(await page.getByLabel("Budget: minutes").inputValue()).toBe("90");
+    await page.getByRole("button", { name: "Delegate", exact: true }).click();
+    await until(async () => (await api.call("GET", "/v1/delegations")).body.delegations.length === 2);
+    const all = (await api.call("GET", "/v1/delegations")).body.delegations;
+    const again = all.find((one: { id: string }) => one.id !== id);
+    expect((await api.get(again.id)).body.budget).toMatchObject(budget);
+  });
 });

@@ -1,6 +1,10 @@
-/** The budgets of an agent by day and month, as fields of its settings. Empty fields: no budget. */
+/** The budgets of an agent or a token by day and month, as fields. Empty fields: no budget. */
 import type { AgentPatch } from "../../schema/agent.ts";
 import type { PeriodBudgets } from "../../schema/budget.ts";
+import { adopt } from "../app/adopt.ts";
+import { styles } from "../ui/amounts.css";
+
+adopt(styles);
 
 const PERIODS = ["day", "month"] as const;
 
@@ -43,6 +47,21 @@ export function BudgetFields({ budgets = {} }: { readonly budgets?: PeriodBudget
       </label>
     );
   });
+}
+
+/** What the fields of a new token say; undefined: nothing. The broker refuses what is no budget. */
+export function budgetsIn(form: FormData): PeriodBudgets | undefined {
+  const given = PERIODS.flatMap((period) => {
+    const text = (name: string) => String(form.get(`${period}_${name}`) ?? "").trim();
+    const [tokens, cost, currency] = [text("tokens"), text("cost"), text("currency").toUpperCase()];
+    const budget = {
+      ...(tokens !== "" && { tokens: Number(tokens) }),
+      ...(cost !== "" && { cost: Number(cost) }),
+      ...(currency !== "" && { currency }),
+    };
+    return Object.keys(budget).length > 0 ? [[period, budget] as const] : [];
+  });
+  return given.length > 0 ? Object.fromEntries(given) : undefined;
 }
 
 /** The change of the fields; nothing if they are as before. The broker refuses what is no budget. */

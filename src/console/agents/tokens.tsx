@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import type { TargetedSubmitEvent } from "preact";
 import type { NewToken } from "../../client/admin.ts";
 import { periodsText } from "../../client/period-budgets.ts";
 import type { TokenInfo } from "../../schema/token.ts";
@@ -15,6 +16,7 @@ import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { useSearch } from "../ui/use-search.tsx";
 import { Windowed } from "../ui/windowed.tsx";
+import { BudgetFields, budgetsIn } from "./budget-fields.tsx";
 
 /** The tokens of all principals. A secret is shown once, when it is made. */
 export function Tokens() {
@@ -87,21 +89,31 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
   );
 }
 
+const DAY_SECONDS = 86_400;
+/** Ten years, as the broker takes. */
+const MOST_DAYS = 3650;
 const KINDS = ["caller", "approver", "viewer", "agent"] as const;
 
 function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }) {
   const kind = useSignal<string>("caller");
   const name = useSignal("");
-  const most = useSignal("");
   const { isRunning, error, run } = useAction();
-  const submit = (event: Event) => {
+  const submit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
+    const element = event.currentTarget;
+    const form = new FormData(element);
+    const numberOf = (field: string) => (form.get(field) ? Number(form.get(field)) : undefined);
+    const days = numberOf("days");
     void run(async () => {
       const made = await session.value?.connection.admin.createToken(`${kind.value}:${name.value}`, {
-        maxPriority: most.value === "" ? undefined : Number(most.value),
+        maxPriority: numberOf("priority"),
+        expiresInSeconds: days && days * DAY_SECONDS,
+        budgets: budgetsIn(form),
       });
       if (made) onMade(made);
       name.value = "";
+      // The limits of one token are not those of the next.
+      element.reset();
     });
   };
   return (
@@ -135,16 +147,7 @@ function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }
       </label>
       <label>
         <span>Priority at most</span>
-        <input
-          type="number"
-          min={0}
-          max={9}
-          placeholder="9"
-          value={most.value}
-          onInput={(event) => {
-            most.value = event.currentTarget.value;
-          }}
-        />
+        <input type="number" name="priority" min={0} max={9} placeholder="9" />
       </label>
       <datalist id="agent-names">
         {agents.value?.map((agent) => (
@@ -154,6 +157,25 @@ function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }
       <button type="submit" disabled={isRunning}>
         Create token
       </button>
+      <details class="token-limits">
+        <summary>When it ends, and what its work may use</summary>
+        <div class="fields settings">
+          <label>
+            <span>
+              Ends after <small>days</small>
+            </span>
+            <input
+              type="number"
+              name="days"
+              aria-label="Ends after, in days"
+              min={1}
+              max={MOST_DAYS}
+              placeholder="never"
+            />
+          </label>
+          <BudgetFields />
+        </div>
+      </details>
       <Problem error={error} />
     </form>
   );

@@ -3,14 +3,18 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Part } from "../../schema/a2a.ts";
+import { adopt } from "../app/adopt.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
+import { styles } from "../ui/amounts.css";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { count } from "../ui/words.ts";
 import type { FieldProblem } from "./problem.ts";
 import type { Field, Values } from "./values.ts";
+
+adopt(styles);
 
 export interface Form {
   readonly values: Values;
@@ -36,7 +40,7 @@ export function Place({ form: { problem }, of, isWide = false, children }: Place
   );
 }
 
-type TextName = "target" | "task" | "deadline" | "parent" | "approve";
+type TextName = Exclude<Field, "priority" | "files">;
 
 /** What every field of text has. */
 const textOf = ({ values, problem, set }: Form, name: TextName) => ({
@@ -156,11 +160,60 @@ function ApproveField({ form }: Props) {
   );
 }
 
+function BudgetField({ form }: Props) {
+  const { values, set } = form;
+  const amount = (
+    name: "tokens" | "cost" | "minutes",
+    label: string,
+    more: Readonly<Record<string, unknown>>,
+  ) => (
+    <input
+      {...textOf(form, name)}
+      {...more}
+      type="number"
+      aria-label={`Budget: ${label}`}
+      placeholder={label}
+    />
+  );
+  return (
+    <Place form={form} of="tokens" isWide>
+      <label>
+        <span>
+          Budget{" "}
+          <small>optional: tokens, a cost with its currency, and minutes, of it and all under it</small>
+        </span>
+        <span class="amounts has-time">
+          {amount("tokens", "tokens", { min: 1 })}
+          {amount("cost", "cost", { min: 0, step: "any" })}
+          <input
+            {...textOf(form, "currency")}
+            aria-label="Budget: currency"
+            pattern="\s*[A-Za-z]{3}\s*"
+            title="Three letters, for example USD"
+            placeholder="USD"
+          />
+          {amount("minutes", "minutes", { min: 0, step: "any" })}
+        </span>
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          name="asks"
+          checked={values.asks}
+          onChange={({ currentTarget }) => set({ asks: currentTarget.checked })}
+        />
+        <span>Ask for more when it is used up, instead of failing</span>
+      </label>
+    </Place>
+  );
+}
+
+const MORE = ["parent", "approve", "tokens", "cost", "currency", "minutes"] as const;
+
 /** What few need. They stay once they were shown: somebody may be typing. */
 export function MoreFields({ form }: Props) {
   const { values, problem } = form;
-  const hasValue = values.parent !== "" || values.approve !== "";
-  const isNeeded = hasValue || problem?.field === "parent" || problem?.field === "approve";
+  const isNeeded = values.asks || MORE.some((name) => values[name] !== "" || problem?.field === name);
   const isOpen = useSignal(isNeeded);
   useEffect(() => {
     if (isNeeded) isOpen.value = true;
@@ -170,6 +223,7 @@ export function MoreFields({ form }: Props) {
       <>
         <ParentField form={form} />
         <ApproveField form={form} />
+        <BudgetField form={form} />
       </>
     );
   }

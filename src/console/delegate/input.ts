@@ -5,6 +5,24 @@ import type { AutoApprove } from "../../schema/auto-approve.ts";
 import { partsOfFiles } from "./uploads.ts";
 import type { Values } from "./values.ts";
 
+/** Nothing if no amount is given. The broker refuses what is no budget. */
+function budgetOf({
+  tokens,
+  cost,
+  currency,
+  minutes,
+  asks,
+}: Values): Pick<TaskInput, "budget" | "on_budget"> {
+  const budget = {
+    ...(tokens !== "" && { tokens: Number(tokens) }),
+    ...(cost !== "" && { cost: Number(cost) }),
+    ...(currency.trim() !== "" && { currency: currency.trim().toUpperCase() }),
+    ...(minutes !== "" && { seconds: Number(minutes) * 60 }),
+  };
+  if (Object.keys(budget).length === 0) return {};
+  return { budget, ...(asks && { on_budget: "ask" }) };
+}
+
 const autoApproveOf = (text: string): AutoApprove =>
   text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
 
@@ -23,6 +41,7 @@ export async function inputOf(
       ...(parts.length > 0 ? { message } : { task: text("task") }),
       priority: Number(values.priority),
       ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
+      ...budgetOf(values),
     },
     {
       ...(text("deadline") !== "" && { deadline: new Date(text("deadline")) }),

@@ -30,6 +30,7 @@ const BY_PATH: readonly (readonly [string, Field])[] = [
   ["deadline", "deadline"],
   ["parent_id", "parent"],
   ["auto_approve", "approve"],
+  ["budget", "tokens"],
 ];
 
 const issuesSchema = z.object({ issues: z.array(z.object({ path: z.string() })) });

@@ -10,6 +10,13 @@ export const valuesSchema = z.object({
   deadline: z.string(),
   parent: z.string(),
   approve: z.string(),
+  /** The amounts of its budget; empty: any. */
+  tokens: z.string(),
+  cost: z.string(),
+  currency: z.string(),
+  minutes: z.string(),
+  /** Whether the broker asks for more when the budget is used up; else the work fails. */
+  asks: z.boolean(),
   /** The names of the files: a reload loses what is in them. */
   files: z.array(z.string()),
   /** Whether it is sent without the other parts of the first task. */
@@ -20,7 +27,7 @@ export const valuesSchema = z.object({
   sentAs: z.string(),
 });
 export type Values = z.infer<typeof valuesSchema>;
-export type Field = Exclude<keyof Values, "isBare" | "address" | "sentAs">;
+export type Field = Exclude<keyof Values, "isBare" | "address" | "sentAs" | "asks">;
 
 /** `first`: of a delegation that is delegated again. */
 export function startValues(params: URLSearchParams, first: FirstValues | null): Values {
@@ -32,6 +39,7 @@ export function startValues(params: URLSearchParams, first: FirstValues | null):
     deadline: "",
     parent,
     approve: first?.approve ?? "",
+    ...(first?.budget ?? { tokens: "", cost: "", currency: "", minutes: "", asks: false }),
     files: [],
     isBare: false,
     address: JSON.stringify([target, parent]),
