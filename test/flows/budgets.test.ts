@@ -223,9 +223,9 @@ test("a heartbeat that begins after the notice is not held for long", async () =
   await root.report({ input_tokens: 11 });
   await sweepAfter(0);
   const began = performance.now();
-  const { body } = await lead.heartbeat(root.lease, { wait_seconds: 20 });
+  const { body } = await lead.heartbeat(root.lease, { wait_seconds: 60 });
   expect(body.budget.exceeded).toBe(true);
-  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(performance.now() - began).toBeLessThan(50_000);
 });
 
 test("an answer cannot set an amount to zero", async () => {

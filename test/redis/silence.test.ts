@@ -3,9 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { connect } from "../../src/redis/connect.ts";
 import { openBadLink } from "../support/bad-link.ts";
+import { allowStalls } from "../support/stalls.ts";
 import { until } from "../support/until.ts";
 
-const LIMIT_MS = 80;
+/** Longer than a busy machine keeps Redis off its cores. */
+const LIMIT_MS = 200;
 
 async function connectThroughLink(limitMs = LIMIT_MS) {
   const link = await openBadLink(inject("redisSocket"));
@@ -46,10 +48,11 @@ test("a connection that was closed and opened again has the limit, too", async (
   redis.disconnect();
   await ended;
   await redis.connect();
-  expect(await redis.ping()).toBe("PONG");
+  await until(async () => (await redis.ping()) === "PONG");
+  const before = closed();
   await link.fault("swallow-answers");
   await expect(redis.ping()).rejects.toThrow();
-  expect(closed()).toBe(2);
+  expect(closed()).toBe(before + 1);
 });
 
 test("Redis has the whole limit to answer, whenever the command is sent", async () => {
@@ -68,6 +71,7 @@ test("Redis has the whole limit to answer, whenever the command is sent", async 
 });
 
 test("a handshake that Redis does not answer is given up as soon as a command", async () => {
+  const withStalls = allowStalls();
   const { link, redis } = await connectThroughLink(600);
   await link.fault("swallow-answers");
   const closedAt: number[] = [];
@@ -76,7 +80,7 @@ test("a handshake that Redis does not answer is given up as soon as a command", 
   await expect(redis.ping()).rejects.toThrow();
   await until(() => closedAt.length === 2);
   const [first = 0, second = 0] = closedAt;
-  expect(second - first).toBeLessThan(2 * (first - sentAt));
+  expect(second - first).toBeLessThan(withStalls(2 * (first - sentAt)));
 });
 
 test("a connection without commands may be silent", async () => {

@@ -173,7 +173,7 @@ test("a question that another person answers meanwhile says so, and keeps what w
 
 test("a key acts on no question that came in the place of the selected one", async () => {
   const { setting, api, alice, ann, open, answerOf } = await people();
-  const ask = (lease: string, text: string) => api.interrupt(lease, { text, expires_in_seconds: 60 });
+  const ask = (lease: string, text: string) => api.interrupt(lease, { text, expires_in_seconds: 600 });
   const { id, lease } = await leased(setting, alice, "asker");
   const { interrupt_id } = (await ask(lease, "First?")).body;
   await asking(setting, alice, "builder", { text: "Drop the database?", expires_in_seconds: 3600 });

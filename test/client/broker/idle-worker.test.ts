@@ -35,13 +35,14 @@ test("with 0 it works on all that waits, on all slots, and stops at once", async
 test("it takes what comes within the time, which then starts again", async () => {
   const { api, ran, worker, delegate } = await setup();
   const startedAt = performance.now();
-  const done = worker({ stopWhenIdleSeconds: 1 });
+  // Longer than a busy machine takes to see the poll and to delegate.
+  const done = worker({ stopWhenIdleSeconds: 3 });
   await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.pollers === 1);
   const id = await delegate();
   await until(() => ran.length === 1);
   const ranAt = performance.now();
   await done;
   expect(ran).toEqual([id]);
-  expect(performance.now() - ranAt).toBeGreaterThan(900);
-  expect(performance.now() - startedAt).toBeLessThan(20_000);
+  expect(performance.now() - ranAt).toBeGreaterThan(2_900);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
 });
