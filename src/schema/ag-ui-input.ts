@@ -3,6 +3,7 @@
  * Members that AG-UI does not define are dropped, as its specification demands. Limit: the application's tools are not called.
  */
 import * as z from "zod";
+import { delegateSettingsShape } from "./delegate-settings.ts";
 import { delegateRequestSchema } from "./delegation.ts";
 import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
@@ -110,8 +111,6 @@ const resumeEntrySchema = z.object({
 });
 export type ResumeEntry = z.output<typeof resumeEntrySchema>;
 
-const settings = delegateRequestSchema.shape;
-
 export const agUiPropsSchema = z
   .strictObject({
     /** Show the delegation; never delegate. */
@@ -122,21 +121,9 @@ export const agUiPropsSchema = z
     follow_up: z.boolean().optional(),
     /** Cancel the delegation, and everything delegated under it. */
     cancel: z.union([z.boolean(), z.strictObject({ reason: z.string().max(1024).optional() })]).optional(),
-    auto_approve: settings.auto_approve,
-    result_schema: settings.result_schema,
-    priority: settings.priority,
-    metadata: settings.metadata.unwrap().optional(),
-    delay_seconds: settings.delay_seconds,
-    not_before: settings.not_before,
-    ttl_seconds: settings.ttl_seconds,
-    deadline: settings.deadline,
-    start_within_seconds: settings.start_within_seconds,
-    max_attempts: settings.max_attempts,
-    parent_id: settings.parent_id,
-    children_on_failure: settings.children_on_failure.unwrap().optional(),
-    budget: settings.budget,
-    on_budget: settings.on_budget,
-    callback: settings.callback,
+    ...delegateSettingsShape,
+    metadata: delegateRequestSchema.shape.metadata.unwrap().optional(),
+    callback: delegateRequestSchema.shape.callback,
   })
   .refine(
     ({ attach = false, follow_up = false, cancel = false }) =>

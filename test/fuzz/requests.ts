@@ -10,6 +10,7 @@ import { TOOLS } from "../../src/doors/mcp/tools/tools.ts";
 import { artifactSchema, messageSchema } from "../../src/schema/a2a.ts";
 import { A2A_STATES } from "../../src/schema/a2a-task.ts";
 import { agUiMessageSchema, agUiPropsSchema } from "../../src/schema/ag-ui-input.ts";
+import { a2aSettingsSchema } from "../../src/schema/delegate-settings.ts";
 import { MODERN } from "../support/mcp.ts";
 import { toValue, valuesOf } from "./values.ts";
 
@@ -114,6 +115,17 @@ const a2aRestAsks = A2A_REST.map(([version, method, path, body]) =>
   })),
 );
 
+/** A send with the broker's settings in its metadata. */
+const settingsAsk: fc.Arbitrary<Ask> = fc
+  .tuple(recordOf(valuesOf(PARAMS.SendMessage)), valuesOf(a2aSettingsSchema))
+  .map(([params, errand]) => ({
+    api: "a2a-rest" as const,
+    method: "POST",
+    path: "/a2a/scout/rest/message:send",
+    headers: { "a2a-version": "1.0" },
+    body: { ...params, metadata: { errand } },
+  }));
+
 /** The cards, in the form of each version and combined. */
 const cardAsks = ["cards/1.0.json", "cards/0.3.json", ".well-known/agent-card.json"].map((path) =>
   fc.constant({ api: "a2a-rest" as const, method: "GET", path: `/a2a/scout/${path}`, headers: {} }),
@@ -214,7 +226,7 @@ export const asks: fc.Arbitrary<Ask> = fc.oneof(
     weight: 1,
     arbitrary: group(Object.entries(PARAMS_V03).map(([name, schema]) => rpcAsk("0.3", name, schema))),
   },
-  { weight: 2, arbitrary: group([...a2aRestAsks, ...cardAsks]) },
+  { weight: 2, arbitrary: group([...a2aRestAsks, settingsAsk, ...cardAsks]) },
   { weight: 2, arbitrary: group(mcpAsks) },
   { weight: 1, arbitrary: runAsk },
 );

@@ -59,7 +59,7 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
         {
           uri: EXTENSION,
           description:
-            "Questions in a task's metadata, how to answer them, the Idempotency-Key header, and, in the extended card, whether workers poll.",
+            "Questions in a task's metadata, how to answer them, the settings of a new task, the Idempotency-Key header, and, in the extended card, whether workers poll.",
           ...(params && { params: camelMembers(params) }),
         },
       ],

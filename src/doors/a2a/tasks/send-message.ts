@@ -13,15 +13,15 @@ import { answer } from "../../../engine/questions/answer.ts";
 import { message as followUp } from "../../../engine/questions/message.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { type Message, type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
-import { type DelegateRequest, type Delegation, delegateRequestSchema } from "../../../schema/delegation.ts";
+import type { Delegation } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { invalidRequest, readAs } from "../../../schema/issues.ts";
 import type { PushConfigInput, PushVersion } from "../../../schema/push-config.ts";
 import { CONTEXT_ID_RULE, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
 import { traceparentOf } from "../../http/trace.ts";
 import type { A2AContext } from "../context.ts";
 import { namedInterrupt, toAnswerRequest } from "./answer-request.ts";
+import { toDelegateRequest } from "./settings.ts";
 import { inTask, statusSourceOf } from "./task.ts";
 
 /** Reads a task of this agent that the caller may see; any other counts as not found. */
@@ -61,31 +61,12 @@ export async function sendMessage(context: A2AContext, incoming: IncomingMessage
   return startTask(context, { ...message, ...(contextId !== undefined && { contextId }) }, incoming);
 }
 
-/** Members of a send's metadata that are the broker's; the others are passed to the agent. */
-const SETTINGS = ["auto_approve", "result_schema", "budget", "on_budget"] as const;
-const isSetting = (name: unknown): boolean => SETTINGS.some((setting) => setting === name);
-
-function checked(body: unknown): DelegateRequest {
-  const { data, error } = readAs(delegateRequestSchema, body);
-  if (!error) return data;
-  const under = error.issues.every(({ path: [name] }) => isSetting(name)) ? "metadata" : "";
-  throw invalidRequest(error, { where: "params", whole: "The params", under });
-}
-
 async function startTask(
   { request, agent }: A2AContext,
   message: MessageInput,
   { metadata, push }: IncomingMessage,
 ): Promise<StoredDelegation> {
-  const members = Object.entries(metadata ?? {});
-  const own = Object.fromEntries(members.filter(([name]) => !isSetting(name)));
-  const body = {
-    target: agent,
-    message,
-    ...(metadata && { metadata: own }),
-    ...Object.fromEntries(members.filter(([name]) => isSetting(name))),
-  };
-  const delegateRequest = checked(body);
+  const { delegateRequest, body } = toDelegateRequest(agent, message, metadata);
   const { record } = await delegate(request.broker, request.principal, delegateRequest, {
     traceparent: traceparentOf(request.header("traceparent")),
     idempotencyKey: request.idempotencyKey,
