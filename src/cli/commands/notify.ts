@@ -1,12 +1,14 @@
-/** `errand notify`: subscriptions: create, list, get, test, resume, delete. */
-import { type Command, InvalidArgumentError } from "commander";
+/** `errand notify`: subscriptions: create, list, get, change, test, resume, delete. */
+import type { Command } from "commander";
 import { Subscriptions } from "../../client/subscriptions.ts";
-import { SUBSCRIPTION_ID, type Subscription } from "../../schema/subscription.ts";
+import type { Subscription } from "../../schema/subscription.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { exitCodeOf } from "../failure.ts";
+import { SUBSCRIPTION, subscriptionId } from "../input/arguments.ts";
 import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { oneLine, type Painter, print, printJson } from "../show/output.ts";
 import { channelText, filterText, stateOf, subscriptionDetails } from "../show/subscription-text.ts";
+import { addChangeNotify } from "./notify-change.ts";
 import { addCreateNotify } from "./notify-create.ts";
 
 export function addNotify(program: Command, cli: Cli): void {
@@ -20,16 +22,10 @@ export function addNotify(program: Command, cli: Cli): void {
   addCreateNotify(notify, cli);
   addList(notify, cli);
   addGet(notify, cli);
+  addChangeNotify(notify, cli);
   addTest(notify, cli);
   addResume(notify, cli);
   addDelete(notify, cli);
-}
-
-const ID = "the subscription's id, from 'errand notify list'";
-
-function subscriptionId(value: string): string {
-  if (SUBSCRIPTION_ID.test(value)) return value;
-  throw new InvalidArgumentError("Pass the id of a subscription (sub_…); 'errand notify list' shows ids.");
 }
 
 const statePaint = (subscription: Subscription, { green, yellow, red }: Painter) =>
@@ -68,7 +64,7 @@ function addGet(notify: Command, { host }: Cli): void {
   notify
     .command("get")
     .description("show a subscription: what it notifies of, and the state of each channel")
-    .argument("<id>", ID, subscriptionId)
+    .argument("<id>", SUBSCRIPTION, subscriptionId)
     .addHelpText("after", examples("errand notify get sub_…", "errand notify get sub_… --json | jq .deliver"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -81,7 +77,7 @@ function addTest(notify: Command, { host, end }: Cli): void {
   notify
     .command("test")
     .description("send one notification by each channel now; fails if one was not delivered")
-    .argument("<id>", ID, subscriptionId)
+    .argument("<id>", SUBSCRIPTION, subscriptionId)
     .addHelpText(
       "after",
       examples("errand notify test sub_…", "errand notify test sub_… --json | jq .deliver"),
@@ -101,7 +97,7 @@ function addResume(notify: Command, { host }: Cli): void {
   notify
     .command("resume")
     .description("try failing and paused channels again, with what waits for them")
-    .argument("<id>", ID, subscriptionId)
+    .argument("<id>", SUBSCRIPTION, subscriptionId)
     .addHelpText("after", examples("errand notify resume sub_…", "errand notify resume sub_… --json"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -115,7 +111,7 @@ function addDelete(notify: Command, { host }: Cli): void {
   notify
     .command("delete")
     .description("delete a subscription; what still waits is not sent")
-    .argument("<id>", ID, subscriptionId)
+    .argument("<id>", SUBSCRIPTION, subscriptionId)
     .addHelpText("after", examples("errand notify delete sub_…", "errand notify delete sub_… --json"))
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
 import { SCHEDULE_ID } from "../../schema/schedule.ts";
+import { SUBSCRIPTION_ID } from "../../schema/subscription.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 
 /** Returns a parser that checks a value by a schema of the API. */
@@ -105,6 +106,13 @@ export function notEmpty(text: string): string {
 }
 
 /** What the argument is. */
+export const SUBSCRIPTION = "the subscription's id, from 'errand notify list'";
+
+export function subscriptionId(value: string): string {
+  if (SUBSCRIPTION_ID.test(value)) return value;
+  throw new InvalidArgumentError("Pass the id of a subscription (sub_…); 'errand notify list' shows ids.");
+}
+
 export const SCHEDULE = "the schedule's id, from 'errand schedule list'";
 
 export function scheduleId(value: string): string {

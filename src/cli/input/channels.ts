@@ -1,5 +1,5 @@
 /**
- * The options of `errand notify create` that say by which channels. Limit: what qualifies a channel belongs to the one before
+ * The options of `errand notify create` and `change` that say by which channels. Limit: what qualifies a channel belongs to the one before
  * it, so a parser adds to the list as it reads. Secrets are read from the environment or a file, never from an argument,
  * because other users of the machine can read those.
  */

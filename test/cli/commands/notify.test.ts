@@ -60,6 +60,66 @@ test("creates with several channels, lists, shows, tests, resumes and deletes; n
   expect(received).toEqual([]);
 });
 
+test("a change keeps what is not given: settings, parts of the filter, channels with their secrets", async () => {
+  const { run } = await setup({ callbackAllow: ["127.0.0.1"] });
+  const { url, received } = await startReceiver(() => 204);
+  const made = await run(
+    [
+      ...["notify", "create", "--webhook", url, "--token-env", "T", "--agent", "scout", "--state", "failed"],
+      ...[
+        "--quiet",
+        "22:00-07:00",
+        "--zone",
+        "UTC",
+        "--digest-above",
+        "3",
+        "--every",
+        "1m",
+        "--name",
+        "nights",
+      ],
+    ],
+    { env: { T: "tok" } },
+  );
+  const id = made.stdout.trim();
+  const change = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(["notify", "change", id, ...args, "--json"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    return lines(subscriptionSchema, stdout)[0];
+  };
+  expect(await change("--on", "ended,question", "--delegator", "caller:ci", "--every", "2m")).toMatchObject({
+    ...{ name: "nights", events: ["ended", "question"], digest_above: 3, every_seconds: 120 },
+    filter: { agents: ["scout"], states: ["failed"], delegators: ["caller:ci"] },
+    quiet: { from: "22:00" },
+    deliver: [{ kind: "webhook", to: url }],
+  });
+  const reset = await change("--reset", "agents", "states", "quiet", "name", "digest_above", "every_seconds");
+  expect(reset).toMatchObject({ name: null, quiet: null, digest_above: 10, every_seconds: 300 });
+  expect(reset?.filter).toEqual({ delegators: ["caller:ci"] });
+  await run(["notify", "test", id]);
+  expect(received[0]?.headers.authorization).toBe("Bearer tok");
+  // Given channels replace all.
+  expect(await change("--ntfy", TOPIC, "--after", "1m", "--reset", "delegators")).toMatchObject({
+    filter: {},
+    deliver: [{ kind: "ntfy", after_seconds: 60 }],
+  });
+  expect((await run(["notify", "change", id, "--name", "days"])).stdout).toMatch(/^name +days$/m);
+});
+
+test.each([
+  [[], "nothing to change"],
+  [["--reset", "agent"], "Did you mean agents?"],
+  [["--quiet", "22:00-07:00"], "--quiet requires --zone"],
+  [["--quiet", "22:00-07:00", "--zone", "Mars/Base"], "--zone"],
+  [["--name", ""], "--name"],
+  [["--ntfy", "https://ntfy.sh/"], "--ntfy: must end with the topic"],
+])("what cannot be changed is refused with the option: %j", async (args, message) => {
+  const { run } = await setup();
+  const id = (await run(["notify", "create", "--ntfy", TOPIC])).stdout.trim();
+  const { code, stderr } = await run(["notify", "change", id, ...args]);
+  expect([code, stderr]).toEqual([64, expect.stringContaining(message)]);
+});
+
 test("a test says of each channel what became of it, and fails if one was not delivered", async () => {
   const { run } = await setup({ callbackAllow: ["127.0.0.1"] });
   const { url, received } = await startReceiver((count) => (count === 1 ? 204 : 500));
