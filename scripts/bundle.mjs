@@ -16,6 +16,34 @@ const SRC = join(ROOT, "src");
 const BANNER = `import { createRequire as createBundleRequire } from "node:module";
 const require = createBundleRequire(import.meta.url);`;
 
+/** What every command needs, and what most of them need. Each is one file of the build. */
+const START = "cli/run.ts";
+const COMMANDS = "cli/commands/index.ts";
+/** Loaded without the commands: before them, or by the client of those that are in START. */
+const WITHOUT_COMMANDS = /^(?:cli\/commands\/index|serve\/own-command|client\/[\w-]+)\.ts$/;
+
+/** The modules that are loaded when they are needed: an `import()` names them. */
+function loadedLater() {
+  const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".ts"),
+  );
+  const found = files.flatMap((name) => {
+    const named = readFileSync(join(SRC, name), "utf8").matchAll(/\bimport\("(\.[^"]+\.ts)"\)/g);
+    return [...named].map(([, to]) => join(dirname(name), to));
+  });
+  return new Set(found);
+}
+
+/**
+ * esbuild puts modules into one file if the same entries need them, and many small files take longer to load than one.
+ * So what is loaded later says that it also needs what is loaded already.
+ */
+function alsoNeeds(name) {
+  if (name === START) return "";
+  const names = WITHOUT_COMMANDS.test(name) ? [START] : [START, COMMANDS];
+  return names.map((one) => `\nimport ${JSON.stringify(join(SRC, one))};`).join("");
+}
+
 /**
  * Modules of `src` read files beside them by `import.meta.url`. In the bundle, that is the URL of a file directly in
  * `dist`, so it is replaced by the module's own URL.
@@ -23,11 +51,13 @@ const require = createBundleRequire(import.meta.url);`;
 const ownUrl = {
   name: "own-url",
   setup({ onLoad }) {
+    const later = loadedLater();
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
-      const place = relative(SRC, path).replace(/\.ts$/, ".js");
-      if (place.startsWith("..")) return undefined;
-      const url = `new URL(${JSON.stringify(`./${place}`)}, import.meta.url).href`;
-      return { contents: readFileSync(path, "utf8").replaceAll("import.meta.url", url), loader: "ts" };
+      const name = relative(SRC, path);
+      if (name.startsWith("..")) return undefined;
+      const url = `new URL(${JSON.stringify(`./${name.replace(/\.ts$/, ".js")}`)}, import.meta.url).href`;
+      const text = readFileSync(path, "utf8").replaceAll("import.meta.url", url);
+      return { contents: text + (later.has(name) ? alsoNeeds(name) : ""), loader: "ts" };
     });
   },
 };
@@ -144,6 +174,8 @@ export async function bundle() {
     minifyWhitespace: true,
     banner: { js: BANNER },
     plugins: [ownUrl, leaveOut, shorten],
+    // Those of alsoNeeds() load nothing.
+    logOverride: { "ignored-bare-import": "silent" },
   });
   // For Node, Deno, Bun and the bundlers of pages alike, so it has nothing of one platform. Bundlers leave out what a
   // page does not use by its comments.

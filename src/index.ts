@@ -74,14 +74,7 @@ export {
   ParkedError,
 } from "./lease-holder/lost.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
-export type {
-  Agent as AgentInfo,
-  AgentChange,
-  AgentInput,
-  AgentPatch,
-  Presence,
-  Worker,
-} from "./schema/agent.ts";
+export type { Agent as AgentInfo, AgentChange, AgentInput, AgentPatch, Worker } from "./schema/agent.ts";
 export type { AgentLoad } from "./schema/agent-load.ts";
 export type { AnswersFilter, AnswerWay, SettledQuestion, SettledRequest } from "./schema/answered.ts";
 export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
@@ -100,6 +93,7 @@ export {
 export type { Category } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { AnswerBody } from "./schema/interrupt.ts";
+export type { Presence } from "./schema/presence.ts";
 export type { Problem } from "./schema/problem.ts";
 export { type Risk, type RiskRule, riskOf } from "./schema/risk.ts";
 export type { ArgumentConstraint, Rule, RuleUse } from "./schema/rule.ts";

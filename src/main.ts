@@ -6,7 +6,6 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { env as environment } from "node:process";
 import { fileURLToPath } from "node:url";
-import { cliEnvironment } from "./cli/environment.ts";
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
@@ -43,7 +42,7 @@ const [first, ...more] = process.argv.slice(2);
 // To load the CLI takes longer than to print the version.
 if (more.length === 0 && (first === "--version" || first === "-V") && (await printVersion())) process.exit(0);
 
-const { runCli } = await import("./cli/run.ts");
+const { cliEnvironment, runCli } = await import("./cli/run.ts");
 const { ownCommand } = await import("./serve/own-command.ts");
 const { env, childEnv } = cliEnvironment(environment);
 

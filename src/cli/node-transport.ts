@@ -2,13 +2,16 @@
  * Sends calls by Node's own HTTP, because loading fetch takes longer than most commands run. Failures have the codes of
  * fetch, so that messages are the same. What goes through a forward proxy, or to a port that fetch refuses, is left to it.
  */
-import * as http from "node:http";
+import type * as Http from "node:http";
 import type { Readable } from "node:stream";
 import { hasProxyVariable } from "../client/environment.ts";
 import { environmentFetch } from "../client/environment-fetch.ts";
 import type { HttpRequest, HttpResponse, Transport } from "../client/transport.ts";
 import type { ByteStream } from "../util/text.ts";
 import { onAbort } from "../util/timing.ts";
+
+/** An import would load fetch, too, on Node 22 and newer: the module also has WebSocket. */
+const http = process.getBuiltinModule("node:http");
 
 /** As long as fetch waits for a connection. */
 const CONNECT_MS = 10_000;
@@ -39,7 +42,7 @@ async function answerTo(
   url: URL,
   { method, headers, body, signal }: HttpRequest,
   connectMs: number,
-): Promise<http.IncomingMessage> {
+): Promise<Http.IncomingMessage> {
   const { request } = url.protocol === "https:" ? await import("node:https") : http;
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -53,7 +56,7 @@ async function answerTo(
         ...headers,
       },
     });
-    let answer: http.IncomingMessage | undefined;
+    let answer: Http.IncomingMessage | undefined;
     const fail = (error: unknown) => {
       const failure = error instanceof Error ? error : new Error(String(error));
       // First of all, because Node takes an end of the connection for the end of a body without a length.
@@ -75,7 +78,7 @@ async function answerTo(
 }
 
 /** Nothing is sent before, or TLS would fail with another error. The system itself waits for minutes. */
-function whenConnected(sent: http.ClientRequest, ms: number, send: () => void): void {
+function whenConnected(sent: Http.ClientRequest, ms: number, send: () => void): void {
   sent.once("socket", (socket) => {
     if (sent.reusedSocket) return send();
     const late = () => sent.destroy(coded("the connection takes too long", "UND_ERR_CONNECT_TIMEOUT"));
@@ -89,7 +92,7 @@ function whenConnected(sent: http.ClientRequest, ms: number, send: () => void): 
 }
 
 /** Only a server in front of the broker compresses. */
-async function decoded(message: http.IncomingMessage): Promise<Readable> {
+async function decoded(message: Http.IncomingMessage): Promise<Readable> {
   if (message.statusCode === 407) {
     message.destroy();
     // fetch, too, gives no reason.
@@ -107,7 +110,7 @@ class NodeResponse implements HttpResponse {
   readonly body: ByteStream;
   readonly #bytes: Readable;
 
-  constructor({ statusCode = 0, headers }: http.IncomingMessage, bytes: Readable) {
+  constructor({ statusCode = 0, headers }: Http.IncomingMessage, bytes: Readable) {
     this.status = statusCode;
     this.ok = statusCode >= 200 && statusCode < 300;
     this.headers = { get: (name) => headers[name]?.toString() ?? null };

@@ -15,6 +15,8 @@ import { printError } from "./show/output.ts";
 import { withSuggestion } from "./similar-agent.ts";
 import { withStorageReason } from "./storage-reason.ts";
 
+export { cliEnvironment } from "./environment.ts";
+
 /** `argv` excludes node and the script, like `process.argv.slice(2)`. */
 export async function runCli(argv: string[], host: CliHost): Promise<number> {
   let exitCode = 0;

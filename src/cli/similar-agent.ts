@@ -1,5 +1,4 @@
 /** Suggests the name of an agent that exists, for one that does not. */
-import { Admin } from "../client/admin.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { Closest } from "../util/similar.ts";
@@ -25,6 +24,8 @@ export async function withSuggestion<T>(
 
 /** The name of an agent that exists and is most similar to this one. */
 export async function similarAgent(name: string, connection: ConnectionOptions): Promise<string | undefined> {
+  // Most commands need no other names.
+  const { Admin } = await import("../client/admin.ts");
   const closest = new Closest(name);
   let read = 0;
   for await (const agent of new Admin({ ...connection, retryForMs: 0 }).agents()) {

@@ -1,16 +1,10 @@
 /** The delegator's side: delegate work, wait for it, watch it, answer its questions, collect results, cancel it. */
 import * as z from "zod";
 import type { MessageInput, Part } from "../schema/a2a.ts";
-import { presenceSchema } from "../schema/agent.ts";
 import { type AnswersFilter, answersPageSchema, type SettledQuestion } from "../schema/answered.ts";
-import {
-  type Delegation,
-  type DelegationFilter,
-  delegationPageSchema,
-  delegationSchema,
-  isPending,
-} from "../schema/delegation.ts";
+import { type Delegation, type DelegationFilter, delegationSchema, isPending } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
+import { presenceSchema } from "../schema/presence.ts";
 import type { Tree, TreeEvent } from "../schema/tree.ts";
 import { type Answer, type Answers, type DecideOptions, decide, sendAnswer } from "./answer.ts";
 import { type BatchInput, type BatchOptions, type BatchResult, delegateAll } from "./batch.ts";
@@ -34,6 +28,7 @@ import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { requireKnown } from "./known-options.ts";
+import { listPage } from "./list-page.ts";
 import { readNodes, watchNodes } from "./nodes.ts";
 import type { FileContent } from "./pieces.ts";
 import { randomKey } from "./random-key.ts";
@@ -208,14 +203,7 @@ export class Delegator {
   async *list(filter: DelegationFilter = {}, options: ListOptions = {}): AsyncGenerator<Delegation, void> {
     requireKnown("list", options);
     const { pageSize: limit, signal } = options;
-    const state = typeof filter.state === "object" ? filter.state.join(",") : filter.state;
-    const pages = eachPage((cursor) =>
-      this.#http.requestWithRetry(delegationPageSchema, {
-        path: "/v1/delegations",
-        query: { ...filter, state, cursor, limit },
-        signal,
-      }),
-    );
+    const pages = eachPage((cursor) => listPage(this.#http, { ...filter, cursor, limit }, signal));
     for await (const { delegations } of pages) yield* delegations;
   }
 

@@ -4,17 +4,11 @@
  */
 import * as z from "zod";
 import { type AnswersFilter, answersPageSchema } from "../schema/answered.ts";
-import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
+import { delegationSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { toEvent } from "./events.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
-
-export interface ListQuery extends DelegationFilter {
-  /** `next_cursor` of the previous page. */
-  readonly cursor?: string | undefined;
-  /** 1 to 100; default 20. */
-  readonly limit?: number | undefined;
-}
+import { type ListPage, type ListQuery, listPage } from "./list-page.ts";
 
 export interface AnswersQuery extends AnswersFilter {
   /** `next_cursor` of the previous page. */
@@ -32,12 +26,6 @@ export interface ResultsQuery {
   readonly limit?: number | undefined;
 }
 
-const listSchema = z.object({
-  delegations: z.array(delegationSchema),
-  next_cursor: z.string().nullable(),
-  /** All delegations created at or after this instant were examined; null: all were. */
-  scanned_to: z.string().nullable(),
-});
 const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });
 const eventsSchema = z.object({ events: z.array(z.unknown()), cursor: z.string() });
 export type ResultsPage = z.infer<typeof resultsSchema>;
@@ -50,13 +38,8 @@ export class Pages {
   }
 
   /** The delegations that the caller may see, newest first. A page may be short or empty and still have a next one. */
-  list(query: ListQuery, signal?: AbortSignal): Promise<z.infer<typeof listSchema>> {
-    const state = typeof query.state === "object" ? query.state.join(",") : query.state;
-    return this.#http.requestWithRetry(listSchema, {
-      path: "/v1/delegations",
-      query: { ...query, state },
-      signal,
-    });
+  list(query: ListQuery, signal?: AbortSignal): Promise<ListPage> {
+    return listPage(this.#http, query, signal);
   }
 
   /** Settled questions, newest first. A page may be short or empty and still have a next one. */

@@ -1,5 +1,5 @@
 /** Names and times as people say them. */
-import type { Presence } from "../schema/agent.ts";
+import type { Presence } from "../schema/presence.ts";
 import { UNITS } from "../util/duration-text.ts";
 
 export { durationText } from "../util/duration-text.ts";

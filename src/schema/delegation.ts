@@ -1,7 +1,6 @@
 /** A delegation as callers send and read it. The moves between its states are in lifecycle/states.ts. */
 import * as z from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
-import { presenceSchema } from "./agent.ts";
 import { autoApproveSchema } from "./auto-approve.ts";
 import { budgetSchema, budgetShownSchema, isLimiting, onBudgetSchema } from "./budget.ts";
 import { callbackSchema } from "./callback.ts";
@@ -10,6 +9,7 @@ import { jsonObjectSchema } from "./json-object.ts";
 import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { LIMITS } from "./limits.ts";
 import { toldSchema } from "./notice.ts";
+import { presenceSchema } from "./presence.ts";
 import { atMostOne, exactlyOne } from "./rules.ts";
 import { usageSchema } from "./usage.ts";
 import {

@@ -20,6 +20,7 @@ export * from "./json-object.ts";
 export * from "./lease.ts";
 export * from "./link.ts";
 export * from "./notice.ts";
+export * from "./presence.ts";
 export * from "./problem.ts";
 export * from "./rule.ts";
 export * from "./rule-request.ts";

@@ -1,10 +1,8 @@
 /** `errand list`: lists delegations, newest first. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { Admin } from "../../client/admin.ts";
-import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
-import type { ConnectionOptions } from "../../client/http.ts";
-import { Pages } from "../../client/pages.ts";
+import { type ConnectionOptions, Http } from "../../client/http.ts";
+import { listPage } from "../../client/list-page.ts";
 import { type DelegationFilter, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { didYouMean } from "../../util/similar.ts";
@@ -154,11 +152,11 @@ function filterOf(options: ListOptions): DelegationFilter {
 /** The pages of the list, up to the limit. */
 function pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
   const filter = filterOf(options);
-  const pages = new Pages(connection);
+  const http = new Http(connection);
   return pagesUpTo({
     wanted: options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT),
     cursor: options.cursor,
-    read: (page) => pages.list({ ...filter, ...page }, signal),
+    read: (page) => listPage(http, { ...filter, ...page }, signal),
     countOf: ({ delegations }) => delegations.length,
   });
 }
@@ -195,6 +193,7 @@ async function unknownAgentNote(
 ): Promise<string | undefined> {
   if (target === undefined) return undefined;
   const quick = { ...connection, retryForMs: 0 };
+  const { Admin } = await import("../../client/admin.ts");
   const isUnknown = await new Admin(quick).getAgent(target).then(
     () => false,
     (error: unknown) => error instanceof ErrandApiError && error.status === 404,
@@ -207,6 +206,7 @@ async function unknownAgentNote(
 /** Prints the tree of each listed delegation, the oldest first. A delegation that an earlier tree contains is skipped. */
 async function printTrees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   const { tree } = options;
+  const { Delegator } = await import("../../client/delegator.ts");
   const delegator = new Delegator(connection);
   const { json } = options;
   const table = json ? undefined : new ListTable(host, COLUMNS, options);

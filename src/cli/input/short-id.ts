@@ -3,8 +3,7 @@
  * or `@last`. A full id costs no request. Limit: prefixes are looked up among the newest 1 000 delegations.
  */
 import type { Command } from "commander";
-import { Admin } from "../../client/admin.ts";
-import { Delegator } from "../../client/delegator.ts";
+import type { Delegator } from "../../client/delegator.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import type { Delegation } from "../../schema/delegation.ts";
@@ -96,8 +95,10 @@ class Finder {
   }
 
   async #last(): Promise<string> {
+    const { Admin } = await import("../../client/admin.ts");
     const { principal } = await new Admin(this.#connection).status();
-    const list = new Delegator(this.#connection).list({ delegator: principal }, { pageSize: 1 });
+    const delegator = await this.#delegator();
+    const list = delegator.list({ delegator: principal }, { pageSize: 1 });
     for await (const { id } of list) return id;
     throw cliError({
       code: "delegation_not_found",
@@ -108,10 +109,17 @@ class Finder {
     });
   }
 
+  /** Loaded only for a short id: `errand list`, for example, does without it. */
+  async #delegator(): Promise<Delegator> {
+    const { Delegator } = await import("../../client/delegator.ts");
+    return new Delegator(this.#connection);
+  }
+
   #read(): Promise<Candidate[]> {
     return interruptible(async (signal) => {
       const newest: Candidate[] = [];
-      const list = new Delegator(this.#connection).list({}, { pageSize: PAGE, signal });
+      const delegator = await this.#delegator();
+      const list = delegator.list({}, { pageSize: PAGE, signal });
       for await (const { id, state, target, task_preview } of list) {
         newest.push({ id, state, target, task_preview });
         if (newest.length === NEWEST) break;

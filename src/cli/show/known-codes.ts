@@ -1,7 +1,7 @@
 /** A note for a filter by error code that matches nothing: the codes that exist. */
 import { ErrandApiError } from "../../client/errors.ts";
-import type { ConnectionOptions } from "../../client/http.ts";
-import { Pages } from "../../client/pages.ts";
+import { type ConnectionOptions, Http } from "../../client/http.ts";
+import { listPage } from "../../client/list-page.ts";
 import type { DelegationFilter } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 import { note, oneLine } from "./output.ts";
@@ -19,7 +19,7 @@ export async function noteKnownCodes(
 ): Promise<void> {
   try {
     const query = { ...filter, state: filter.state ?? ENDED, limit: READ };
-    const { delegations } = await new Pages({ ...connection, retryForMs: 0 }).list(query);
+    const { delegations } = await listPage(new Http({ ...connection, retryForMs: 0 }), query);
     const codes = new Set(delegations.flatMap(({ error }) => (error ? [oneLine(error.code)] : [])));
     // They are not failed any more, or redriven already.
     if (codes.has(errorCode)) return;

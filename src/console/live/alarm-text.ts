@@ -1,7 +1,7 @@
 /** What is wrong with an agent, in a few words. */
 import type { Alarm } from "../../client/alarms.ts";
 import { largestUnit, pausedWorkers } from "../../client/words.ts";
-import type { Presence } from "../../schema/agent.ts";
+import type { Presence } from "../../schema/presence.ts";
 import { waitingText } from "./presence-text.ts";
 
 const WHY: Readonly<Record<Exclude<Alarm["kind"], "workers_paused">, string>> = {

@@ -5,8 +5,8 @@
 import type { Artifact, Part } from "../../schema/a2a.ts";
 import type { JsonPatch } from "../../schema/ag-ui-event.ts";
 import type { RunAgentInput } from "../../schema/ag-ui-input.ts";
-import type { Presence } from "../../schema/agent.ts";
 import type { Delegation, Progress } from "../../schema/delegation.ts";
+import type { Presence } from "../../schema/presence.ts";
 import { artifactMessageId } from "./ids.ts";
 import { artifactText } from "./messages.ts";
 

@@ -3,7 +3,7 @@
  * gateway, on the connection for large reads. Limit: a page is not a snapshot.
  */
 import { readLua, Script } from "../../redis/script.ts";
-import type { Presence } from "../../schema/agent.ts";
+import type { Presence } from "../../schema/presence.ts";
 import type { Broker, BulkReads } from "../broker.ts";
 import { type Counts, type StoredAgent, toStored } from "./stored-agent.ts";
 

@@ -7,9 +7,10 @@ import type { Redis } from "../../redis/connect.ts";
 import { pausedField } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
-import type { Presence, Worker } from "../../schema/agent.ts";
+import type { Worker } from "../../schema/agent.ts";
 import type { WorkerPause } from "../../schema/lease.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import type { Presence } from "../../schema/presence.ts";
 import { toInstant } from "../../schema/values.ts";
 
 const MOST = LIMITS.paused_workers.value;

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { RECOVERIES } from "../../../src/doors/mcp/recoveries.ts";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
-import { presenceSchema } from "../../../src/schema/agent.ts";
 import { stateSchema } from "../../../src/schema/delegation.ts";
 import { ERRORS } from "../../../src/schema/errors.ts";
+import { presenceSchema } from "../../../src/schema/presence.ts";
 
 const properties = (schema: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(Object(schema.properties));

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { agentPage, type ListedAgent } from "../../../engine/agents/list.ts";
 import type { StoredAgent } from "../../../engine/agents/stored-agent.ts";
 import { status } from "../../../engine/upkeep/status.ts";
-import { presenceSchema } from "../../../schema/agent.ts";
+import { presenceSchema } from "../../../schema/presence.ts";
 import { statusSchema } from "../../../schema/status.ts";
 import { agentNameSchema } from "../../../schema/values.ts";
 import { API_INFO } from "../../openapi/document.ts";
