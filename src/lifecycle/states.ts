@@ -252,6 +252,17 @@ export const MOVES = {
     repeats: true,
     doc: "The holder of a held question no longer waits, or its lease expired; the question stays open. This costs no attempt.",
   },
+  ask_people: {
+    from: ASKED,
+    to: [],
+    by: ["gateway"],
+    lease: "none",
+    requires: ["open_question"],
+    event: "DELEGATION_STATUS",
+    status: "interrupted",
+    repeats: true,
+    doc: "The broker was to answer the question at once, and could not; now people are asked.",
+  },
   answer: {
     from: ASKED,
     to: ["submitted"],

@@ -169,6 +169,8 @@ export const interruptedEventSchema = z.object({
   interrupt: interruptSchema,
   /** True: the broker answers it at once: it was approved in advance, or there is a rule for it. */
   auto: z.literal(true).optional(),
+  /** True: the broker was to answer this question at once, as an event before says, and could not: it needs an answer. */
+  again: z.literal(true).optional(),
   /** The worker waits for the answer with its lease until this instant; absent: it does not wait. */
   expires_at: instantSchema.optional(),
   ...pieces,

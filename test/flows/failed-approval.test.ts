@@ -2,6 +2,8 @@
 import { expect, test, vi } from "vitest";
 import type { Command } from "../../src/lifecycle/command.ts";
 import { keys } from "../../src/redis/keys.ts";
+import { collectFromStart, sdkClient } from "../doors/a2a/support.ts";
+import { agUi } from "../doors/agui/support.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { bodies, startSubscribed } from "../support/subscribed.ts";
 import { until } from "../support/until.ts";
@@ -57,4 +59,51 @@ test.each(["in advance", "by a rule"])("one that is answered %s", async (how) =>
   await tick();
   await until(() => received.length === 2);
   expect(bodies(received)[1]).toMatchObject({ type: "question_expiring", interrupt_id: interrupt.id });
+});
+
+test("every watcher learns that the question is open: callback, results, A2A and AG-UI", async () => {
+  const { url, gateway, api, alice, clock } = await startSubscribed();
+  const { writer } = gateway.broker;
+  const hook = await startReceiver();
+  const callback = { url: hook.url, secret: `whsec_${Buffer.alloc(32, 1).toString("base64")}` };
+  const made = (await alice.delegate("scout", { auto_approve: true, callback })).body;
+  const id = String(made.id);
+  const [lease] = (await api.lease("scout")).body.leases;
+  // Both watch while it is at work.
+  const sdk = await sdkClient(url, "scout", alice.token);
+  const streamed = await collectFromStart(sdk.resubscribeTask({ tenant: "", id }));
+  const ui = agUi(url, alice.token, made.context_id);
+  const ran = ui.run({ forwardedProps: { errand: { attach: true, delegation_id: id } } });
+  await until(() => ui.seen("ACTIVITY_SNAPSHOT"));
+
+  const [move, moveBoth] = [writer.move.bind(writer), writer.moveBoth.bind(writer)];
+  vi.spyOn(writer, "moveBoth").mockImplementation((one, two) => moveBoth(one, failing(two)));
+  vi.spyOn(writer, "move").mockImplementation((one, taker) => move(failing(one), taker));
+  expect((await api.interrupt(lease.lease_id, DEPLOY)).status).toBe(500);
+  const { interrupt, version } = (await alice.get(id)).body;
+  const { events } = (await alice.events(id)).body;
+  expect(events.slice(-2)).toMatchObject([
+    { seq: version - 1, status: "interrupted", auto: true },
+    { seq: version, status: "interrupted", again: true, interrupt },
+  ]);
+  expect(events.at(-1)).not.toHaveProperty("auto");
+
+  await streamed.ended;
+  expect(streamed.lines().at(-1)).toContain("INPUT_REQUIRED");
+  const { last, error } = await ran;
+  expect([error, last.outcome.interrupts[0].id]).toEqual([undefined, interrupt.id]);
+  const { results } = (await alice.call("GET", "/v1/results?after=0")).body;
+  expect(results).toMatchObject([{ id, state: "input_required", interrupt: { id: interrupt.id } }]);
+  // The sweep makes the call, as after the death of a gateway.
+  clock.offset_ms += 60_000;
+  await gateway.sweep.tick();
+  await until(() => hook.received.length === 1);
+  expect(bodies(hook.received)).toMatchObject([{ status: "interrupted", interrupt: { id: interrupt.id } }]);
+  // The question is told once, however often the agent repeats it.
+  expect((await api.interrupt(lease.lease_id, DEPLOY)).status).toBe(500);
+  expect((await alice.get(id)).body.version).toBe(version);
+
+  vi.restoreAllMocks();
+  expect((await alice.answer(id, interrupt.id, { decision: "approve" })).status).toBe(200);
+  expect((await alice.get(id)).body.state).toBe("submitted");
 });

@@ -1,5 +1,6 @@
 /** Held questions: the asker keeps its lease and waits; an answer that is used is used once. */
 import { expect, test } from "vitest";
+import { toEntry } from "../../src/events/entry.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { dump } from "../support/dump.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
@@ -146,6 +147,21 @@ test("without a lease nobody works on an asked delegation", async () => {
       expect.objectContaining({ kind: "lease", reason: "interrupted" }),
     ]);
   expect(await dump(lifecycle.redis)).toEqual(before);
+});
+
+test("the event that asks people about a held question shows it, and until when its worker waits", async () => {
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("working");
+  await lifecycle.move("hold", id);
+  const [, asked = ""] = (await ownEvents(lifecycle.redis, id)).at(-1) ?? [];
+  expect(await lifecycle.move("ask_people", id, { interrupt_id: "int_2" })).toMatchObject({
+    kind: "no_question",
+  });
+  expect(await lifecycle.move("ask_people", id)).toMatchObject({ kind: "ok", state: "input_required" });
+  const [, again = ""] = (await ownEvents(lifecycle.redis, id)).at(-1) ?? [];
+  const shown = (text: string) => JSON.parse(`{${toEntry(0, "0-0", ["e", text]).more}}`);
+  expect(shown(again)).toEqual({ ...shown(asked), again: true });
+  expect(await lifecycle.move("heartbeat", id)).toMatchObject({ kind: "ok" });
 });
 
 test("a held question expires as any other, and ends the lease", async () => {

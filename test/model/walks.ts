@@ -28,6 +28,7 @@ const ELSEWHERE: readonly string[] = [
   "reticket",
   "give_up",
   "age",
+  "ask_people",
 ];
 /** The moves that a record shows, and every error code that a walk can get. */
 const EVERYWHERE = [

@@ -68,6 +68,7 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
       interrupt: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
       hold: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
       park_question: holder,
+      ask_people: { interrupt_id: "int_1" },
       hand_over: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
       vote: { interrupt_id: "int_1", answer_hash: "h", answers: "{}", ...BALLOT },
       use: { ...holder, interrupt_id: "int_1", request_id: "r", use_key: "k" },

@@ -21,6 +21,7 @@ const entryFieldsSchema = z.object({
   artifacts_dropped: z.boolean().optional(),
   interrupt: z.object({ requests: z.array(z.unknown()) }).optional(),
   auto: z.boolean().optional(),
+  again: z.boolean().optional(),
   answers: jsonObjectSchema.optional(),
   error: delegationErrorSchema.optional(),
 });
@@ -43,8 +44,11 @@ export const dropsArtifacts = (
 ): boolean => artifacts_dropped === true || status === "retrying";
 
 /** How many messages the event added to the history. */
-export function historyAdded({ status }: Pick<Entry, "status">, { interrupt, answers }: EntryFields): number {
-  if (status === "interrupted") return interrupt?.requests.length ?? 0;
+export function historyAdded(
+  { status }: Pick<Entry, "status">,
+  { again, interrupt, answers }: EntryFields,
+): number {
+  if (status === "interrupted") return again ? 0 : (interrupt?.requests.length ?? 0);
   if (status === "answered" || status === "voted") return Object.keys(answers ?? {}).length;
   return status === "message" ? 1 : 0;
 }

@@ -235,8 +235,8 @@ export async function askMove(
     const { first, second } = both;
     if (first.outcome.kind === "rules_changed" || first.outcome.kind === "votes_changed") continue;
     const { kind: result } = first.outcome;
-    // If the answer failed, now or at an earlier request, nobody was notified. A person's answer would be the same move.
-    // So it is tried again; if that throws, this request fails, and a repeat of it tries once more.
+    // If the answer failed, now or at an earlier request, people are asked (`ask_people`), but their answer would be the same
+    // move. So it is tried again; if that throws, this request fails, and a repeat of it tries once more.
     const isTried = second === null && (result === "ok" || result === "duplicate");
     const again = isTried ? await broker.writer.move(answering) : second;
     const isAnswered = again?.outcome.kind === "ok";

@@ -29,17 +29,12 @@ const hasExpired = ({ error, interrupt_id, by }: z.output<typeof failureSchema>)
 export const isOfInterest = ({ status, type }: Pick<Entry, "status" | "type">): boolean =>
   status === "interrupted" || status === "voted" || TERMINAL_EVENT_TYPES.includes(type);
 
-/** Whether the event is the answer to the question of the event before it. */
-export const answers = (entry: Entry, before: Entry): boolean =>
-  entry.status === "answered" && entry.delegation_id === before.delegation_id;
-
 interface Found {
   readonly happenings: readonly Happening[];
-  /** The question that was asked, and when it expires, ms. `auto`: the broker answers it in the same step, so nobody need. */
+  /** The question that was asked, and when it expires, ms. */
   readonly question?: {
     readonly id: string;
     readonly expires_at: number;
-    readonly auto: boolean;
     /** As the event has it. */
     readonly interrupt: unknown;
   };
@@ -50,13 +45,13 @@ export function happeningsOf(entry: Entry): Found {
   const common = { agent, delegation, delegator, at };
   if (status === "interrupted") {
     const asked = questionSchema.safeParse(parseJson(`{${more}}`)).data;
-    // Another version wrote it.
-    if (!asked) return { happenings: [] };
+    // Another version wrote it, or the broker answers it at once; if it cannot, another event says so.
+    if (!asked || asked.auto) return { happenings: [] };
     const { id, expires_at } = asked.interrupt;
     return {
       happenings: [{ kind: "question", ...common, question: id }],
       question: {
-        ...{ id, expires_at: Date.parse(expires_at), auto: asked.auto === true },
+        ...{ id, expires_at: Date.parse(expires_at) },
         interrupt: asked.interrupt,
       },
     };

@@ -9,15 +9,13 @@
 
 import { compareIds, type Entry, toEntry } from "../../events/entry.ts";
 import { edges, readPage } from "../../events/stored.ts";
-import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import { isVotedOn } from "../../schema/counted-votes.ts";
 import { interruptSchema } from "../../schema/delegation.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { openInterrupt } from "../delegations/parse.ts";
 import { countsAt, type VotedOn, votesNow } from "./approvers.ts";
 import type { Audience } from "./audience.ts";
-import { answers, happeningsOf, isOfInterest } from "./happenings.ts";
+import { happeningsOf, isOfInterest } from "./happenings.ts";
 import type { LaneNotice, SubscriptionStore, Timely } from "./store.ts";
 import { timelyOf } from "./timely.ts";
 
@@ -92,8 +90,8 @@ async function write(
     return moved;
   };
   let last = from;
-  for (const [n, entry] of entries.entries()) {
-    const found = await collect(reading, audience, entry, entries[n + 1]);
+  for (const entry of entries) {
+    const found = await collect(reading, audience, entry);
     notices.push(...found.notices);
     questions.push(...found.questions);
     last = entry.id;
@@ -120,15 +118,9 @@ export const newestOf = (broker: Pick<Needs, "redis" | "shards">): Promise<strin
 const votedQuestionSchema = interruptSchema.pick({ id: true, kind: true, requests: true });
 const NOTHING: Collected = { notices: [], questions: [] };
 
-async function collect(
-  reading: Reading,
-  audience: Audience,
-  entry: Entry,
-  next: Entry | undefined,
-): Promise<Collected> {
+async function collect(reading: Reading, audience: Audience, entry: Entry): Promise<Collected> {
   if (!isOfInterest(entry)) return NOTHING;
   const { happenings, question } = happeningsOf(entry);
-  if (question?.auto && !(await isLeftOpen(reading, entry, next, question.id))) return NOTHING;
   // The clock of the shard may be ahead; that must not delay the notification.
   const at = Math.min(entry.at, audience.now);
   const { shard, id } = entry;
@@ -154,21 +146,6 @@ async function votedOnOf(
   const votes = await votesNow(broker, target);
   const question = votes && votedQuestionSchema.safeParse(interrupt).data;
   return question && isVotedOn(question) ? { votes, delegator, raised_at } : null;
-}
-
-/**
- * Whether a question that was to be answered at once is open, because the answer failed. The answer is in the same step, so its
- * event is the next one; only without it the record is read.
- */
-async function isLeftOpen(
-  { broker }: Reading,
-  entry: Entry,
-  next: Entry | undefined,
-  question: string,
-): Promise<boolean> {
-  if (next && answers(next, entry)) return false;
-  const record = await readRecord(broker.redis, broker.shards, entry.delegation_id);
-  return record !== null && openInterrupt(record)?.id === question;
 }
 
 /** Up to the stream's present end. Null: another gateway was faster. */

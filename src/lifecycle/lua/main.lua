@@ -113,6 +113,8 @@ function change_own()
   elseif move == 'park_question' then
     -- A holder whose lease expired is gone.
     if cmd.move ~= 'release' then record.sticky_ms = cmd.sticky_ms end
+  elseif move == 'ask_people' then
+    ask_people()
   elseif move == 'use' then
     use_answer()
   elseif move == 'vote' then

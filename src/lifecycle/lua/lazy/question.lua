@@ -47,6 +47,19 @@ function used_field() return 'used:' .. cmd.interrupt_id .. ':' .. cmd.request_i
 function use_of() return digits(cmd.fence) .. ' ' .. cmd.use_key end
 function use_answer() redis.call('HSET', key, used_field(), use_of()) end
 
+-- Shows the question in the event. `is_held`: a worker waits for the answer with its lease.
+function show_question(interrupt, is_held)
+  if is_held then show('expires_at', quoted(iso(record.lease_expires_at))) end
+  show('interrupt', '{"raised_at":' .. quoted(iso(record.interrupt_raised_at)) .. ',"expires_at":' ..
+    quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(interrupt, 2))
+end
+
+-- The event of the open question says that the broker answers it at once, so this one asks people.
+function ask_people()
+  show('again', 'true')
+  show_question(redis.call('HGET', key, 'interrupt'), record.lease_expires_at ~= nil)
+end
+
 -- Opens the question if the move asks one; closes the open one if the move ends its state.
 function change_question()
   if rule.to == 'asked' then
@@ -56,10 +69,7 @@ function change_question()
     store('interrupt', cmd.interrupt)
     record.interrupt_raised_at = now
     record.interrupt_expires_at = math.min(now + ttl, record.deadline_at)
-    -- It is held.
-    if rule.lease == 'extend' then show('expires_at', quoted(iso(record.lease_expires_at))) end
-    show('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
-      quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
+    show_question(cmd.interrupt, rule.lease == 'extend')
   else
     redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
     if rule.status == 'answered' or move == 'expire' or move == 'deny_budget' then settle_question() end
