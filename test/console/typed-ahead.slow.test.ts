@@ -75,6 +75,39 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(async () => (await state()) !== "input_required");
   });
 
+  test.each([
+    ["the palette", "Control+k", /palette-/],
+    ["Find", "/", /find-/],
+  ])("while %s is still loading, Space and Enter press no button", async (_what, key, held) => {
+    const { page, part, state } = await openQuestion(held);
+    await showView(page, "#/live");
+    const approve = page.locator(".needs button[name=approve]");
+    await approve.focus();
+    await page.keyboard.press(key);
+    await page.keyboard.type("ship it");
+    await page.keyboard.press("Enter");
+    // Also for as long as that takes.
+    await page.clock.fastForward(5_000);
+    expect(await approve.evaluate((one) => one === document.activeElement)).toBe(true);
+    await page.keyboard.type("data it");
+    await page.keyboard.press("Control+Enter");
+    part?.release();
+    await page.locator(".palette input, main [name=q]").first().waitFor();
+    await draw(page);
+    expect(await state()).toBe("input_required");
+  });
+
+  test("who gives up on a Find that is loading has the keys of the questions again", async () => {
+    const { page, state } = await openQuestion(/find-/);
+    await showView(page, "#/live");
+    await page.locator(".needs button[name=approve]").focus();
+    await page.keyboard.press("/");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("d");
+    await draw(page);
+    await until(async () => (await state()) !== "input_required");
+  });
+
   test("the field of Find has the first letter", async () => {
     const { page, row, state } = await openQuestion();
     await showView(page, "#/find");

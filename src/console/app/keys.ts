@@ -32,7 +32,7 @@ export const hasShell = signal(false);
 type Action = (event: KeyboardEvent) => void;
 const actions = new Map<string, Action[]>();
 
-const isTyping = (target: EventTarget | null): boolean =>
+export const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.matches("input:not([type=radio], [type=checkbox]), textarea, select"));
 
@@ -52,26 +52,16 @@ export function focusByKeyboard(element: Element | null | undefined): void {
   if (usesKeyboard && element instanceof HTMLElement) element.focus();
 }
 
-/** In milliseconds: what is typed so soon after `/` is meant for the field of Find, also before it is there. */
-const FIND_MS = 1000;
-let soughtUntil = 0;
-
 addEventListener("keydown", (event) => {
-  const { key, target, timeStamp } = event;
+  const { key, target } = event;
   // An input method has its own Escape.
   if (event.isComposing) return;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  // A dialog closes by Escape itself, and what is behind it cannot be used: not even before its part of the page is loaded.
+  // A dialog closes by Escape itself, and what is behind it cannot be used.
   if (document.querySelector("dialog[open]")) return;
-  if (paletteIsOpen.value || helpIsOpen.value) {
-    if (key === "Escape") paletteIsOpen.value = helpIsOpen.value = false;
-    return;
-  }
-  if (isTyping(target)) soughtUntil = 0;
-  if (timeStamp < soughtUntil || (isTyping(target) && key !== "Escape")) return;
+  if (isTyping(target) && key !== "Escape") return;
   const action = actions.get(key)?.at(-1);
   if (!action) return;
-  if (key === "/") soughtUntil = timeStamp + FIND_MS;
   event.preventDefault();
   action(event);
 });

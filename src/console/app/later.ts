@@ -23,3 +23,4 @@ export { Account } from "./account.tsx";
 export { announceNeeds } from "./announce.ts";
 export { guardClicks } from "./click-guard.ts";
 export { Help } from "./help.tsx";
+export { holdTypedAhead } from "./typed-ahead.ts";

@@ -47,9 +47,17 @@ export function Shell() {
     const stops = [startStream(), startAgents()];
     const noLater = keepLoading(
       loadLater,
-      ({ announceNeeds, guardClicks, listenForKeys, watchAnswers, watchDrafts, watchUnsent }) => {
+      ({
+        announceNeeds,
+        guardClicks,
+        holdTypedAhead,
+        listenForKeys,
+        watchAnswers,
+        watchDrafts,
+        watchUnsent,
+      }) => {
         stops.push(watchAnswers(), watchDrafts(), announceNeeds());
-        stops.push(watchUnsent(), guardClicks(), listenForKeys());
+        stops.push(watchUnsent(), guardClicks(), listenForKeys(), holdTypedAhead());
         isWatched.value = true;
         void loadViews();
       },
