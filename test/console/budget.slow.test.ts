@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, tick } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
 const TASK = "Count all words";
@@ -149,7 +149,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Budget: tokens").fill("900");
     await page.getByLabel("Budget: cost").fill("2.5");
     await page.getByLabel("Budget: minutes").fill("90");
-    await page.getByLabel("Ask for more when it is used up").check();
+    await tick(page.getByLabel("Ask for more when it is used up"));
     await page.getByRole("button", { name: "Delegate", exact: true }).click();
     await page.locator("form.delegate [role=alert]", { hasText: "currency" }).waitFor();
     await page.getByLabel("Budget: currency").fill("eur");

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Download, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP, showView } from "../support/browser.ts";
+import { openTab, SKIP, showView, tick } from "../support/browser.ts";
 import { fileCalls, startFileBroker } from "../support/files.ts";
 import { until } from "../support/until.ts";
 import { PIXEL, setLongTalk } from "./scene.ts";
@@ -153,7 +153,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "notes.md", exact: true }).click();
     await page.locator(".preview strong", { hasText: "two" }).waitFor();
     await page.locator(".tools-menu summary").click();
-    await page.getByLabel("Format Markdown").uncheck();
+    await tick(page.getByLabel("Format Markdown"), false);
     await page.locator(".preview pre", { hasText: "- **two** causes" }).waitFor();
     await page.reload();
     await showView(page, `#/live?open=${id}`);
@@ -161,7 +161,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByText("It is **bold**").waitFor();
     expect(await bold.count()).toBe(0);
     await page.locator(".tools-menu summary").click();
-    await page.getByLabel("Format Markdown").check();
+    await tick(page.getByLabel("Format Markdown"));
     await bold.waitFor();
   });
 });

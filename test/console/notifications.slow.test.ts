@@ -1,7 +1,7 @@
 /** Notifications in the console: what one is told of and how each channel goes, Test, Resume, Delete, the form. Needs a build. */
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { openTab, SKIP, showView } from "../support/browser.ts";
+import { openTab, SKIP, showView, tick } from "../support/browser.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { startSubscribed } from "../support/subscribed.ts";
 import { until } from "../support/until.ts";
@@ -17,7 +17,7 @@ async function open(url: string, token: string): Promise<Page> {
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("adds a channel with all settings, tests it, says why it is paused, resumes and deletes it", async () => {
-    const { url, ann, tick, ask } = await startSubscribed();
+    const { url, ann, tick: deliver, ask } = await startSubscribed();
     let status = 204;
     const hook = await startReceiver(() => status);
     const page = await open(url, ann.token);
@@ -25,8 +25,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Notify me by").selectOption("Webhook, for programs");
     await page.getByLabel("URL").fill(hook.url);
     await page.getByLabel("Access token").fill("let-me-in");
-    await page.getByLabel("The end of what I delegated").check();
-    await page.getByLabel("One that is about to expire").uncheck();
+    await tick(page.getByLabel("The end of what I delegated"));
+    await tick(page.getByLabel("One that is about to expire"), false);
     await page.getByLabel("Agents").fill("scout, coder");
     await page.getByLabel("After").fill("0.5");
     await page.getByLabel("Quiet from").fill("03:00");
@@ -65,9 +65,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
       quiet: null,
       deliver: [{ kind: "webhook", url: hook.url }],
     });
-    await tick();
+    await deliver();
     await ask();
-    await tick();
+    await deliver();
     await until(async () => (await list())[0].deliver[0].state === "paused");
     await showView(page, "#/agents");
     await showView(page, "#/agents?part=notifications");
@@ -77,7 +77,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     status = 204;
     await page.getByRole("button", { name: "Resume webhook" }).click();
     await row.getByText("ok", { exact: true }).waitFor();
-    await tick();
+    await deliver();
     await until(async () => (await list())[0].deliver[0].delivered_at !== null);
 
     await page.getByRole("button", { name: "Delete webhook" }).click();
@@ -100,7 +100,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Address").fill("alice@example.com");
     await page.getByRole("button", { name: "Add" }).click();
     await page.getByRole("alert").getByText("ERRAND_SMTP_URL").waitFor();
-    for (const box of await page.locator("fieldset input").all()) await box.uncheck();
+    for (const box of await page.locator("fieldset input").all()) await tick(box, false);
     await page.getByRole("button", { name: "Add" }).click();
     await page.getByRole("alert").getByText("Choose at least one thing").waitFor();
   });

@@ -2,7 +2,7 @@
 import type { Page, Request } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP } from "../support/browser.ts";
+import { openTab, pass, SKIP, tick } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
 async function signIn(page: Page): Promise<void> {
@@ -174,7 +174,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await shown()).toEqual([]);
     await setHidden(page, false);
     await page.locator(".account summary").click();
-    await page.getByLabel("Notify me of questions").check();
+    await tick(page.getByLabel("Notify me of questions"));
     await ask("It is in view");
     expect(await shown()).toEqual([]);
     await setHidden(page, true);

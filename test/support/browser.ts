@@ -91,10 +91,10 @@ function pressAgain(): void {
   }).observe(document, { childList: true, subtree: true });
 }
 
-/** Checks a box. Unlike Playwright's `check`, it waits for the second press if the first one was ignored. */
-export async function tick(box: Locator): Promise<void> {
-  await box.click();
-  await until(() => box.isChecked());
+/** Checks a box, or unchecks it. Unlike Playwright's `check`, it waits for the second press if the first one was ignored. */
+export async function tick(box: Locator, isWanted = true): Promise<void> {
+  if ((await box.isChecked()) !== isWanted) await box.click();
+  await until(async () => (await box.isChecked()) === isWanted);
 }
 
 /** Lets the timers of the page pass, for a tab with `movesClock`: nobody has to wait for them. */
