@@ -123,7 +123,8 @@ describe("the agent in Python", () => {
       ["rejected", 1, undefined],
     ]);
     expect(ends[0]).toMatchObject({
-      progress: { message: "line 1", done: 0, total: 2 },
+      // At most two a second are sent; on a busy machine, a line may take longer than that.
+      progress: { message: expect.stringMatching(/^line [12]$/), total: 2 },
       artifacts: [{ artifactId: "counts", parts: [{ text: "3\n" }, { text: "2\n" }] }],
     });
     expect(ends[3].error).toMatchObject({ code: "no_text", message: "there is no text to count" });
