@@ -58,7 +58,7 @@ test.each([
   expect(shown.error).toMatchObject({ code, category: "TIMEOUT" });
 });
 
-test("an unanswered question fails its delegation with the error for this version, and with no other", async () => {
+test("an unanswered question fails its delegation with the error for this question and its votes, and with no other", async () => {
   const lifecycle = await openLifecycle();
   const id = await lifecycle.inState("input_required");
   const due = async (params = {}) => (await lifecycle.writer.move({ move: "due", id, params })).outcome;
@@ -73,18 +73,35 @@ test("an unanswered question fails its delegation with the error for this versio
   };
   expect(await due()).toMatchObject(unanswered);
   const error = '{"code":"interrupt_expired","told":[]}';
-  expect(await due({ error, code: "interrupt_expired", of_version: 2 })).toMatchObject(unanswered);
-  expect(await due({ error, code: "deadline_exceeded", of_version: 3 })).toMatchObject(unanswered);
+  expect(await due({ error, code: "interrupt_expired", of_question: "int_2" })).toMatchObject(unanswered);
+  expect(await due({ error, code: "deadline_exceeded", of_question: "int_1" })).toMatchObject(unanswered);
+  expect(await due({ error, code: "interrupt_expired", of_question: "int_1", given: 1 })).toMatchObject(
+    unanswered,
+  );
   expect(await dump(lifecycle.redis)).toEqual(before);
-  expect(await due({ error, code: "interrupt_expired", of_version: 3 })).toMatchObject({ move: "expire" });
+  expect(await due({ error, code: "interrupt_expired", of_question: "int_1" })).toMatchObject({
+    move: "expire",
+  });
   expect((await lifecycle.read(id))?.get("error")).toBe(error);
+});
+
+test("a holder that reports all the time does not put off the end of its question", async () => {
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("working");
+  await lifecycle.move("hold", id);
+  lifecycle.clock.offset_ms = 86_400_001;
+  const due = async (params = {}) => (await lifecycle.writer.move({ move: "due", id, params })).outcome;
+  expect(await due()).toMatchObject({ kind: "unanswered", interrupt_id: "int_1" });
+  expect(await lifecycle.move("progress", id)).toMatchObject({ kind: "ok", version: 4 });
+  const params = { error: '{"code":"interrupt_expired"}', code: "interrupt_expired", of_question: "int_1" };
+  expect(await due(params)).toMatchObject({ move: "expire", state: "failed" });
 });
 
 test("the error of a question is not that of a lease", async () => {
   const lifecycle = await openLifecycle();
   const id = await lifecycle.inState("working", { ttl_ms: 1_000 });
   lifecycle.clock.offset_ms = 1_001;
-  const params = { error: '{"code":"x"}', code: "deadline_exceeded", of_version: 2 };
+  const params = { error: '{"code":"x"}', code: "deadline_exceeded", of_question: "int_1" };
   expect((await lifecycle.writer.move({ move: "due", id, params })).outcome).toMatchObject({
     move: "expire",
   });

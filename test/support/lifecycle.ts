@@ -117,9 +117,9 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
     const base: Command = name === "due" ? { move: "due", id } : await command(name, id);
     const { outcome } = await writer.move({ ...base, params: { ...base.params, ...params } });
     if (outcome.kind !== "unanswered") return outcome;
-    const { code, version } = outcome;
+    const { code, interrupt_id: of_question, given } = outcome;
     const error = JSON.stringify(failure(code));
-    return (await writer.move({ move: "due", id, params: { error, code, of_version: version } })).outcome;
+    return (await writer.move({ move: "due", id, params: { error, code, of_question, given } })).outcome;
   }
 
   const PATHS: Record<State, readonly MoveName[]> = {

@@ -12,11 +12,11 @@ import { readTold } from "../subscriptions/told.ts";
 
 type Unanswered = Extract<Outcome, { kind: "unanswered" }>;
 
-/** With these parameters, `due` fails the delegation, unless it changed meanwhile: then the sweep looks again. */
+/** With these parameters, `due` fails the delegation, unless its question or its votes changed meanwhile: then the sweep looks again. */
 export async function unansweredParams(
   broker: Warns & Pick<Broker, "redis">,
   id: string,
-  { code, interrupt_id, version, ...question }: Unanswered,
+  { code, interrupt_id, ...question }: Unanswered,
 ): Promise<NonNullable<Command["params"]>> {
   const told = await readTold(broker.redis, id, interrupt_id).catch((error: unknown) => {
     // The failure does not wait for the names: the master that has them may be away for long.
@@ -24,5 +24,11 @@ export async function unansweredParams(
   });
   const isDeadline = code === "deadline_exceeded";
   const message = unansweredText({ ...question, isDeadline, ...(told && { told }) });
-  return { error: JSON.stringify({ ...failure(code, message), told }), code, of_version: version };
+  const { given } = question;
+  return {
+    error: JSON.stringify({ ...failure(code, message), told }),
+    code,
+    of_question: interrupt_id,
+    given,
+  };
 }

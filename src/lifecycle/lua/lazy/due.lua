@@ -25,7 +25,7 @@ function choose_due_move()
   end
   if due ~= 'expire' or not record.interrupt_id then
     cmd.error = nil
-  elseif not cmd.error or cmd.of_version ~= record.version or cmd.code ~= due_code then
+  elseif not cmd.error or cmd.of_question ~= record.interrupt_id or cmd.given ~= votes_given() or cmd.code ~= due_code then
     return unanswered()
   end
   move, failure = due, due_code
@@ -40,14 +40,16 @@ function choose_due_move()
 end
 
 -- Nobody answered the open question in time. Who was notified is in another slot, so the gateway reads it, and repeats the
--- command with the error for this version of the record.
+-- command with the error for this question, with these votes. Not for this version: its holder may report all the time.
 function unanswered()
   return refusal_outcome({
     kind = 'unanswered', code = due_code, interrupt_id = record.interrupt_id,
     open_ms = record.interrupt_expires_at - record.interrupt_raised_at,
-    needed = record.votes_needed, given = record.votes and #cjson.decode(record.votes),
+    needed = record.votes_needed, given = votes_given(),
   })
 end
+
+function votes_given() return record.votes and #cjson.decode(record.votes) end
 
 -- As long as the wait so far, so checks become rarer.
 function check_pause(since) return math.min(LIMITS.check_max_ms, math.max(LIMITS.check_ms, now - since)) end
