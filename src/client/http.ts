@@ -135,7 +135,7 @@ export class Http {
     const limit = new TimeLimit(call.timeoutMs ?? holdMs + ANSWER_MS, call.signal);
     const { hasAnswered } = this;
     try {
-      const response = await this.#send(call, limit, this.#options.fetch ?? this.#options.transport);
+      const response = await this.open(call, limit, this.#options.fetch ?? this.#options.transport);
       const text = await this.#reading(limit, () => response.text());
       const json = fromJson(text);
       const parsed = parseLenient(schema, json);
@@ -201,11 +201,11 @@ export class Http {
   }
 
   /** Returns the response as soon as its headers have arrived; throws refusals. The limit also bounds the body. */
-  open(call: Call, limit: TimeLimit): Promise<HttpResponse> {
-    return this.#send(call, limit, this.#options.fetch);
-  }
-
-  async #send(call: Call, limit: TimeLimit, send: Transport = environmentFetch): Promise<HttpResponse> {
+  async open(
+    call: Call,
+    limit: TimeLimit,
+    send: Transport = this.#options.fetch ?? environmentFetch,
+  ): Promise<HttpResponse> {
     const url = new URL(this.url + call.path);
     for (const [key, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
