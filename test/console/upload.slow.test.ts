@@ -1,7 +1,7 @@
 /** Files that Delegate uploads before it sends the task. Needs a build. */
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { holdBack, openTab, SKIP, showView } from "../support/browser.ts";
 import { fileCalls, sha256, startFileBroker } from "../support/files.ts";
 import { until } from "../support/until.ts";
@@ -137,6 +137,65 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await send(page);
     await page.locator(".summary", { hasText: "Read the log" }).waitFor();
     expect((await delegated(url))[0].message.parts).toHaveLength(1);
+  });
+
+  test("a file that is removed before its turn is not sent, and who stops keeps what is uploaded", async () => {
+    const { url } = await startFileBroker();
+    const page = await openForm(url);
+    await page.getByLabel("Files").setInputFiles([file("run.log", LOG), file("own.log", `${LOG}.`)]);
+    let begun = 0;
+    await page.route(/\/v1\/uploads$/, (route) => {
+      begun += 1;
+      return route.continue();
+    });
+    const held = await holdBack(page, /\/v1\/uploads\/[^/]+$/);
+    await send(page);
+    await page.getByRole("progressbar", { name: "Upload of run.log" }).waitFor();
+    await page.getByRole("button", { name: "Remove own.log" }).click();
+    held.release();
+    await page.getByRole("button", { name: "Delegate", exact: true, disabled: false }).waitFor();
+    expect([begun, await delegated(url)]).toEqual([1, []]);
+    // The first one is at the broker now.
+    await page.getByLabel("Files").setInputFiles(file("own.log", `${LOG}.`));
+    const heldAgain = await holdBack(page, /\/v1\/uploads\/[^/]+$/);
+    await send(page);
+    await page.getByRole("progressbar", { name: "Upload of own.log" }).waitFor();
+    await page.getByRole("button", { name: "Stop the upload" }).click();
+    heldAgain.release();
+    await page.getByRole("button", { name: "Delegate", exact: true, disabled: false }).waitFor();
+    await send(page);
+    await page.locator(".summary", { hasText: "Read the log" }).waitFor();
+    expect([begun, (await delegated(url))[0].message.parts.length]).toEqual([3, 3]);
+  });
+
+  test("what one person sends is not sent as another who signs in meanwhile", async () => {
+    const { url } = await startFileBroker();
+    const { token } = await as(url, "caller:ann");
+    const page = await openForm(url);
+    // One piece, so that only its answer is missing.
+    await page.getByLabel("Files").setInputFiles(file("run.log", LOG.slice(0, 900_000)));
+    let submits = 0;
+    page.on("request", (one) => {
+      if (one.method() === "POST" && one.url().endsWith("/v1/delegations")) submits += 1;
+    });
+    const over = new Promise<void>((resolve) => {
+      const settle = (one: Request) => one.method() === "PATCH" && resolve();
+      page.on("requestfinished", settle);
+      page.on("requestfailed", settle);
+    });
+    const held = await holdBack(page, /\/v1\/uploads\/[^/]+$/);
+    await send(page);
+    await page.getByRole("button", { name: "Stop the upload" }).waitFor();
+    await showView(page, "#/live");
+    await page.locator(".account summary").click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".account summary").waitFor();
+    held.release();
+    await over;
+    await showView(page, "#/agents");
+    expect([submits, await delegated(url)]).toEqual([0, []]);
   });
 
   test("where the broker stores no files, they go in the message as far as it takes them", async () => {

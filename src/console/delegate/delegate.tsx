@@ -5,8 +5,9 @@ import { randomKey } from "../../client/random-key.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { adopt } from "../app/adopt.ts";
 import { go, href, route } from "../app/route.ts";
+import type { Connection } from "../data/connection.ts";
 import { show } from "../data/delegations.ts";
-import { checkSession, session } from "../session/session.ts";
+import { checkSession, isCurrent, session } from "../session/session.ts";
 import { isUncertain, Problem } from "../ui/problem.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { keptAs } from "../ui/use-kept.ts";
@@ -69,25 +70,32 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
   };
   const send = async () => {
     problem.value = problemOfFiles(values.value, files.value);
-    if (problem.value !== null || isSending.value) return focusProblem(element.current, problem.value);
+    const connection = session.peek()?.connection;
+    if (problem.value !== null || isSending.value || !connection)
+      return focusProblem(element.current, problem.value);
     isSending.value = true;
     // Before it is sent: a reload may lose the answer, and sent again with its key the work is accepted only once.
     const sent: Values = { ...values.value, sentAs: values.value.sentAs || randomKey() };
     values.value = sent;
     const isChanged = () => values.peek() !== sent;
     const sentFiles = files.value;
+    const check = () => {
+      const isWanted = isCurrent(connection) && sentFiles.every((file) => files.peek().includes(file));
+      if (!isWanted) throw new DOMException("a file was removed, or the session ended", "AbortError");
+    };
     let place: Field | null = "files";
     try {
-      const input = await inputOf(sent, sentFiles, parts);
+      const input = await inputOf(sent, sentFiles, parts, connection, check);
+      check();
       place = null;
-      const made = await delegate(sent, input);
+      const made = await delegate(connection, sent, input);
       // What was changed meanwhile was not sent.
       if (!isChanged()) discard();
       // Who has left the form stays where they are.
-      if (made && element.current) go(href("live", { open: made.id }));
+      if (element.current) go(href("live", { open: made.id }));
     } catch (error) {
       checkSession(error);
-      // Who stops an upload knows why it is not sent.
+      // Who stops an upload, or removes a file, knows why it is not sent.
       problem.value = isAborted(error) ? null : problemOf(error, place);
       if (isFileGone(error)) forgetUploads(sentFiles);
       if (!isUncertain(error) && !isChanged()) values.value = { ...sent, sentAs: "" };
@@ -95,6 +103,7 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
     isSending.value = false;
     focusProblem(element.current, problem.value);
   };
+  const running = isSending.value ? runningUpload(files.value) : undefined;
   return (
     <section aria-labelledby="delegate-title">
       <h1 id="delegate-title">Delegate</h1>
@@ -130,8 +139,8 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
           <button type="submit" class="primary" title="Ctrl+Enter" disabled={isSending.value}>
             Delegate
           </button>
-          {isSending.value && runningUpload(files.value) && (
-            <button type="button" onClick={() => forgetUploads(files.value)}>
+          {running && (
+            <button type="button" onClick={() => forgetUploads([running[0]])}>
               Stop the upload
             </button>
           )}
@@ -176,12 +185,12 @@ const isAborted = (error: unknown): boolean => error instanceof DOMException && 
 const isFileGone = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "file_not_found";
 
-/** Undefined: nobody is signed in any more. */
 async function delegate(
+  connection: Connection,
   { sentAs: idempotencyKey }: Values,
   [input, options]: Awaited<ReturnType<typeof inputOf>>,
-): Promise<Delegation | undefined> {
-  const made = await session.value?.connection.delegator.delegate(input, { ...options, idempotencyKey });
-  if (made) show(made);
+): Promise<Delegation> {
+  const made = await connection.delegator.delegate(input, { ...options, idempotencyKey });
+  if (isCurrent(connection)) show(made);
   return made;
 }

@@ -14,10 +14,7 @@ let of: Connection | undefined;
 export function useFiles(key: string): Signal<readonly File[]> {
   return useMemo(() => {
     const connection = session.peek()?.connection;
-    if (of !== connection) {
-      chosen.clear();
-      forgetUploads();
-    }
+    if (of !== connection) chosen.clear();
     of = connection;
     const files = chosen.get(key) ?? signal<readonly File[]>([]);
     chosen.set(key, files);

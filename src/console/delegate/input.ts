@@ -2,6 +2,7 @@
 import type { DelegateOptions, TaskInput } from "../../client/delegator-options.ts";
 import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
+import type { Connection } from "../data/connection.ts";
 import { partsOfFiles } from "./uploads.ts";
 import type { Values } from "./values.ts";
 
@@ -31,9 +32,11 @@ export async function inputOf(
   values: Values,
   files: readonly File[],
   kept: readonly Part[],
+  connection: Connection,
+  check: () => void,
 ): Promise<[input: TaskInput, options: DelegateOptions]> {
   const text = (name: "target" | "task" | "deadline" | "parent" | "approve"): string => values[name].trim();
-  const parts = [...kept, ...(await partsOfFiles(files))];
+  const parts = [...kept, ...(await partsOfFiles(files, connection, check))];
   const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
   return [
     {

@@ -37,13 +37,21 @@ export function forgetUploads(files: Iterable<File> = uploads.peek().keys()): vo
   uploads.value = others;
 }
 
-export async function partsOfFiles(files: readonly File[]): Promise<readonly Part[]> {
-  const connection = session.peek()?.connection;
+/** Who has left uploads nothing more. */
+session.subscribe(() => forgetUploads());
+
+/** `check` throws once they are not to be sent any more. */
+export async function partsOfFiles(
+  files: readonly File[],
+  connection: Connection,
+  check: () => void,
+): Promise<readonly Part[]> {
   const parts: Part[] = [];
   let room = INLINE_BYTES;
   try {
     for (const file of files) {
-      const isSmall = file.size <= room || !connection;
+      check();
+      const isSmall = file.size <= room;
       if (isSmall) room -= file.size;
       parts.push(await (isSmall ? inline(file) : uploaded(file, connection)));
     }
@@ -74,7 +82,8 @@ async function uploaded(file: File, { delegator }: Connection): Promise<Part> {
   try {
     return await part;
   } catch (error) {
-    forgetUploads([file]);
+    // It may be on its way again.
+    if (uploads.peek().get(file)?.stop === stop) forgetUploads([file]);
     throw error;
   }
 }
