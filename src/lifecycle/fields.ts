@@ -247,7 +247,7 @@ export const KEYED_FIELDS = {
   "voted:<interrupt_id>":
     "a line for each vote: who gave it, and a hash of its content, by which a repeat is recognized",
   "answer_hash:<interrupt_id>":
-    "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
+    "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question and by a link of its principal and request key",
   "used:<interrupt_id>:<request_id>": "which call has used the answer: the fence of its lease and its key",
   "over:<wait_hash>": "how often this wait ended by its time limit",
   "notify:<seq>": "the stream id of an event for the callback, until the call is made or given up",

@@ -1,7 +1,7 @@
 /** Answer links: who may use one, once, for exactly what was asked; and what scanners and guessers get. */
 import { expect, test } from "vitest";
 import { keys } from "../../src/redis/keys.ts";
-import { request } from "../support/broker.ts";
+import { as, request } from "../support/broker.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { bodies, startSubscribed } from "../support/subscribed.ts";
 import { until } from "../support/until.ts";
@@ -222,4 +222,30 @@ test("a scanner that follows links, and guesses, change nothing", async () => {
     await fetch(`${url}/metrics`, { headers: { authorization: "Bearer operator-token-for-tests" } })
   ).text();
   expect(metrics).toContain('errand_links_total{outcome="unknown"} 200');
+});
+
+test("of the same answer by two people at the same time, only the one that answered is told so", async () => {
+  const { api, url, subscribe, ask, post, audited, tick } = await setup();
+  const bob = await as(url, "approver:bob");
+  const other = await startReceiver();
+  await subscribe(bob, { events: ["question"], deliver: [{ kind: "webhook", url: other.url }] });
+  const ROUNDS = 8;
+  for (let n = 1; n <= ROUNDS; n += 1) {
+    const { id, token } = await ask();
+    await tick();
+    await until(() => other.received.length === n);
+    const [, ofBob] = String(bodies(other.received).at(-1)?.link).split("#");
+    const pressed = await Promise.all(
+      [token, ofBob].map((one) => post("answer", { token: one, decision: "approve" })),
+    );
+    expect(pressed.map(({ status }) => status).sort()).toEqual([200, 404]);
+    const { events } = (await api.events(id)).body;
+    const { by } = events.find(({ status }: { status?: string }) => status === "answered");
+    expect(by).toBe(pressed[0]?.status === 200 ? "approver:ann" : "approver:bob");
+    // Or its agent would take it before the next one.
+    await api.cancel(id);
+  }
+  expect(await audited("link.answer")).toHaveLength(ROUNDS);
+  // Each says why, and none answers later.
+  expect(await audited("link.refuse")).toHaveLength(ROUNDS);
 });

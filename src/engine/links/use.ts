@@ -85,7 +85,8 @@ export async function answerByLink(broker: Needs, token: string, given: LinkAnsw
     if (error instanceof ErrandError && !ERRORS[error.code].retryable)
       await broker.links.release(token, claim);
     // Somebody else was faster.
-    if (error instanceof ErrandError && error.code === "interrupt_not_open") throw refused();
+    if (error instanceof ErrandError && error.code === "interrupt_not_open")
+      throw await refuse(broker, token, { link, principal }, CLOSED);
     throw error;
   }
   await broker.links.mark(token, link, { used: answered });
@@ -152,14 +153,26 @@ async function open(broker: Needs, token: string, link: Link | null): Promise<Op
   const principal = toPrincipal(link.person);
   const found = await check(broker, link, principal);
   if (typeof found !== "string") return { link, principal, ...found };
+  throw await refuse(broker, token, { link, principal }, found);
+}
+
+/** Counts and logs why a link is refused. Returns what is thrown, which does not say it. */
+async function refuse(
+  broker: Needs,
+  token: string,
+  { link, principal }: Pick<Opened, "link" | "principal">,
+  reason: string,
+): Promise<ErrandError> {
   broker.metrics.links.inc({ outcome: "refused" });
   // Not twice in a row for the same reason: a dead link must not fill the audit log.
-  if (link.refused !== found) {
-    await broker.links.mark(token, link, { refused: found });
-    await audit(broker, principal, "link.refuse", link.delegation, { ...detailsOf(link), reason: found });
+  if (link.refused !== reason) {
+    await broker.links.mark(token, link, { refused: reason });
+    await audit(broker, principal, "link.refuse", link.delegation, { ...detailsOf(link), reason });
   }
-  throw refused();
+  return refused();
 }
+
+const CLOSED = "its question is closed";
 
 /** The link's question, or why the link answers nothing any more. */
 async function check(
@@ -173,7 +186,7 @@ async function check(
   if (subscription.epoch !== link.epoch) return "its channel was replaced";
   if (!(await broker.tokens.isHolder(subscription.token))) return "its person has no valid token";
   const record = await readRecord(broker.redis, broker.shards, link.delegation);
-  if (!record || openInterrupt(record)?.id !== link.question) return "its question is closed";
+  if (!record || openInterrupt(record)?.id !== link.question) return CLOSED;
   // Not from the cache: the operator may have just forbidden links.
   const agent = await broker.agents.read(record.get("target"));
   const notify = agent?.spec.notify;

@@ -1,9 +1,9 @@
 /**
  * Answers an open question: the delegation is queued for its agent again, ahead of new work, with the answer in its
  * history. The answer to an `auth` question is a secret: the history shows only that there is one; the lease has it.
- * A repeat of an answer succeeds. It is recognized by its content; for an `auth` question only by its principal and
- * request key, because anything else would confirm a guess of the secret. Limit: all requests of a question are answered
- * at once.
+ * A repeat of an answer succeeds. It is recognized by its content. For an `auth` question it is only by its principal and
+ * request key, because anything else would confirm a guess of the secret; and for a link, which is used for what it answered
+ * itself. Limit: all requests of a question are answered at once.
  */
 import { randomBytes } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
@@ -138,7 +138,7 @@ export function answerCommand({ id, request, author, open, inputs, ballot }: Ans
       interrupt_id,
       // A question opened meanwhile must not be closed with no answer.
       only_repeat: open?.id !== interrupt_id || undefined,
-      answer_hash: isAuth ? undefined : bodyHash(request),
+      answer_hash: isAuth || author.via === "link" ? undefined : bodyHash(request),
       voter: author.by,
       answer_key: key === undefined ? undefined : bodyHash({ interrupt_id, by: author.by, key }),
       answers: answersJson,

@@ -1,7 +1,8 @@
 -- Questions and their answers. The answer to an `auth` question is a secret: it is stored apart, and erased at the end.
 
--- Refuses an answer unless its question is open; the same answer again is a `duplicate`. An answer to an `auth` question
--- has only the hash of its request key, so no guess of its content can be told from another.
+-- Refuses an answer unless its question is open; the same answer again is a `duplicate`. An answer to an `auth` question,
+-- or by a link, has only the hash of its request key: no guess of a secret can be told from another, and no link is told that
+-- it gave the answer of somebody else.
 function guard_question()
   if record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat then return nil end
   local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
