@@ -149,13 +149,17 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Budget: tokens").fill("900");
     await page.getByLabel("Budget: cost").fill("2.5");
     await page.getByLabel("Budget: minutes").fill("90");
+    await page.getByLabel("Budget: attempts").fill("7");
     await tick(page.getByLabel("Ask for more when it is used up"));
     await page.getByRole("button", { name: "Delegate", exact: true }).click();
     await page.locator("form.delegate [role=alert]", { hasText: "currency" }).waitFor();
     await page.getByLabel("Budget: currency").fill("eur");
     await page.getByRole("button", { name: "Delegate", exact: true }).click();
     await page.locator(".summary", { hasText: TASK }).waitFor();
-    const budget = { limit: { tokens: 900, cost: 2.5, currency: "EUR", seconds: 5_400 }, on_budget: "ask" };
+    const budget = {
+      limit: { tokens: 900, cost: 2.5, currency: "EUR", seconds: 5_400, attempts: 7 },
+      on_budget: "ask",
+    };
     const [{ id }] = (await api.call("GET", "/v1/delegations")).body.delegations;
     expect((await api.get(id)).body.budget).toMatchObject(budget);
     await api.cancel(id);
@@ -166,5 +170,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const all = (await api.call("GET", "/v1/delegations")).body.delegations;
     const again = all.find((one: { id: string }) => one.id !== id);
     expect((await api.get(again.id)).body.budget).toMatchObject(budget);
+    // No fraction of a minute changes it.
+    const half = (await api.delegate("scout", { budget: { seconds: 31 } })).body.id;
+    await showView(page, `#/delegate?again=${half}`);
+    await page.getByRole("button", { name: "Delegate", exact: true }).click();
+    const of31 = async () =>
+      (await api.call("GET", "/v1/delegations")).body.delegations.filter(
+        (one: { budget?: { limit?: { seconds?: number } } }) => one.budget?.limit?.seconds === 31,
+      );
+    await until(async () => (await of31()).length === 2);
   });
 });

@@ -10,22 +10,24 @@ export interface FirstValues {
   readonly priority: number;
   /** Its names of actions, or `all`; empty: none. */
   readonly approve: string;
-  readonly budget: Readonly<Record<"tokens" | "cost" | "currency" | "minutes", string>> & {
+  readonly budget: Readonly<Record<"tokens" | "cost" | "currency" | "minutes" | "attempts", string>> & {
     readonly asks: boolean;
   };
   /** What the task has besides its text: files, links and data. */
   readonly parts: readonly Part[];
 }
 
+const text = (value: unknown): string => String(value ?? "");
+
 export function firstValues({ target, message, priority, auto_approve, budget }: Delegation): FirstValues {
-  const { tokens, cost, currency, seconds } = budget?.limit ?? {};
+  const { tokens, cost, currency, seconds, attempts } = budget?.limit ?? {};
   const actions = typeof auto_approve === "object" ? auto_approve.actions.join(", ") : "";
   return {
     ...{ target, priority, task: textOf({ parts: message.parts }) },
     approve: auto_approve === true ? "all" : actions,
     budget: {
-      ...{ tokens: `${tokens ?? ""}`, cost: `${cost ?? ""}`, currency: currency ?? "" },
-      minutes: seconds === undefined ? "" : String(seconds / 60),
+      ...{ tokens: text(tokens), cost: text(cost), currency: text(currency) },
+      ...{ minutes: text(seconds && seconds / 60), attempts: text(attempts) },
       asks: budget?.on_budget === "ask",
     },
     parts: message.parts.filter(({ text }) => text === undefined),

@@ -2,10 +2,8 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { ErrandApiError } from "../../client/errors.ts";
 import { randomKey } from "../../client/random-key.ts";
-import type { Delegation } from "../../schema/delegation.ts";
 import { adopt } from "../app/adopt.ts";
 import { go, href, route } from "../app/route.ts";
-import type { Connection } from "../data/connection.ts";
 import { show } from "../data/delegations.ts";
 import { checkSession, isCurrent, session } from "../session/session.ts";
 import { isUncertain, Problem } from "../ui/problem.tsx";
@@ -81,14 +79,15 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
     const sentFiles = files.value;
     const check = () => {
       const isWanted = isCurrent(connection) && sentFiles.every((file) => files.peek().includes(file));
-      if (!isWanted) throw new DOMException("a file was removed, or the session ended", "AbortError");
+      if (!isWanted) throw new DOMException("", "AbortError");
     };
     let place: Field | null = "files";
     try {
-      const input = await inputOf(sent, sentFiles, parts, connection, check);
+      const [input, options] = await inputOf(sent, sentFiles, parts, connection, check);
       check();
       place = null;
-      const made = await delegate(connection, sent, input);
+      const made = await connection.delegator.delegate(input, { ...options, idempotencyKey: sent.sentAs });
+      if (isCurrent(connection)) show(made);
       // What was changed meanwhile was not sent.
       if (!isChanged()) discard();
       // Who has left the form stays where they are.
@@ -184,13 +183,3 @@ function focusProblem(form: HTMLFormElement | null, problem: FieldProblem | null
 const isAborted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 const isFileGone = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "file_not_found";
-
-async function delegate(
-  connection: Connection,
-  { sentAs: idempotencyKey }: Values,
-  [input, options]: Awaited<ReturnType<typeof inputOf>>,
-): Promise<Delegation> {
-  const made = await connection.delegator.delegate(input, { ...options, idempotencyKey });
-  if (isCurrent(connection)) show(made);
-  return made;
-}

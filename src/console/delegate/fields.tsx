@@ -162,37 +162,28 @@ function ApproveField({ form }: Props) {
 
 function BudgetField({ form }: Props) {
   const { values, set } = form;
-  const amount = (
-    name: "tokens" | "cost" | "minutes",
-    label: string,
-    more: Readonly<Record<string, unknown>>,
-  ) => (
-    <input
-      {...textOf(form, name)}
-      {...more}
-      type="number"
-      aria-label={`Budget: ${label}`}
-      placeholder={label}
-    />
-  );
+  const part = (name: "tokens" | "cost" | "currency" | "minutes" | "attempts") => ({
+    ...textOf(form, name),
+    "aria-label": `Budget: ${name}`,
+    placeholder: name,
+  });
   return (
     <Place form={form} of="tokens" isWide>
       <label>
         <span>
-          Budget{" "}
-          <small>optional: tokens, a cost with its currency, and minutes, of it and all under it</small>
+          Budget <small>optional, of it and all under it; a cost needs its currency</small>
         </span>
         <span class="amounts has-time">
-          {amount("tokens", "tokens", { min: 1 })}
-          {amount("cost", "cost", { min: 0, step: "any" })}
+          <input {...part("tokens")} type="number" min={1} />
+          <input {...part("cost")} type="number" min={0} step="any" />
           <input
-            {...textOf(form, "currency")}
-            aria-label="Budget: currency"
+            {...part("currency")}
             pattern="\s*[A-Za-z]{3}\s*"
             title="Three letters, for example USD"
             placeholder="USD"
           />
-          {amount("minutes", "minutes", { min: 0, step: "any" })}
+          <input {...part("minutes")} type="number" min={0} step="any" />
+          <input {...part("attempts")} type="number" min={1} />
         </span>
       </label>
       <label class="check">
@@ -208,7 +199,7 @@ function BudgetField({ form }: Props) {
   );
 }
 
-const MORE = ["parent", "approve", "tokens", "cost", "currency", "minutes"] as const;
+const MORE = ["parent", "approve", "tokens", "cost", "currency", "minutes", "attempts"] as const;
 
 /** What few need. They stay once they were shown: somebody may be typing. */
 export function MoreFields({ form }: Props) {

@@ -12,15 +12,20 @@ function budgetOf({
   cost,
   currency,
   minutes,
+  attempts,
   asks,
 }: Values): Pick<TaskInput, "budget" | "on_budget"> {
+  // With so many digits, 31 seconds as minutes are 31 seconds again.
+  const amount = (text: string, times = 1) =>
+    text === "" ? undefined : Number((Number(text) * times).toPrecision(15));
   const budget = {
-    ...(tokens !== "" && { tokens: Number(tokens) }),
-    ...(cost !== "" && { cost: Number(cost) }),
-    ...(currency.trim() !== "" && { currency: currency.trim().toUpperCase() }),
-    ...(minutes !== "" && { seconds: Number(minutes) * 60 }),
+    tokens: amount(tokens),
+    cost: amount(cost),
+    currency: currency.trim().toUpperCase() || undefined,
+    seconds: amount(minutes, 60),
+    attempts: amount(attempts),
   };
-  if (Object.keys(budget).length === 0) return {};
+  if (Object.values(budget).every((one) => one === undefined)) return {};
   return { budget, ...(asks && { on_budget: "ask" }) };
 }
 

@@ -15,6 +15,7 @@ export const valuesSchema = z.object({
   cost: z.string(),
   currency: z.string(),
   minutes: z.string(),
+  attempts: z.string(),
   /** Whether the broker asks for more when the budget is used up; else the work fails. */
   asks: z.boolean(),
   /** The names of the files: a reload loses what is in them. */
@@ -39,7 +40,7 @@ export function startValues(params: URLSearchParams, first: FirstValues | null):
     deadline: "",
     parent,
     approve: first?.approve ?? "",
-    ...(first?.budget ?? { tokens: "", cost: "", currency: "", minutes: "", asks: false }),
+    ...(first?.budget ?? { tokens: "", cost: "", currency: "", minutes: "", attempts: "", asks: false }),
     files: [],
     isBare: false,
     address: JSON.stringify([target, parent]),
