@@ -87,7 +87,7 @@ local function turn_after_removals(queue, rank, delegator, turn, at, free)
   local own = digits(rank) .. ' ' .. delegator
   redis.call('ZREM', turns_key(queue), '-' .. own, '=' .. own)
   local from = math.max(at, free)
-  local later = redis.call('ZRANGE', queue .. ':prioritized', '(' .. digits(turn), '(' .. digits(from), 'BYSCORE', 'REV',
+  local later = redis.call('ZRANGE', queue .. ':prioritized', '(' .. digits(turn), digits(from), 'BYSCORE', 'REV',
     'LIMIT', 0, 100, 'WITHSCORES')
   for i = 1, #later, 2 do
     if delegator_of(queue, later[i]) == delegator then return tonumber(later[i + 1]) + turn_of(queue, delegator) end

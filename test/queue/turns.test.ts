@@ -128,6 +128,15 @@ test("a delegator whose waiting work was removed takes the turn after what it ha
   expect(await take()).toEqual(["b5", "b6"]);
 });
 
+test("work that waits first in the queue counts as what its delegator has left", async () => {
+  const { redis, add, take } = await setup();
+  await add("a", { count: 2 });
+  expect(await discardTicketScript.run(redis, [QUEUE], ["dlg_0_a1", 1])).toBe(1);
+  await add("a", { from: 3 });
+  await add("b");
+  expect(await take()).toEqual(["a2", "b1", "a3"]);
+});
+
 test("a delegator that removes its work gets no earlier turn than without that work", async () => {
   const { redis, add, take } = await setup();
   for (const who of ["a", "b", "c", "d", "e"]) await add(who, { count: who === "b" ? 1 : 20 });
