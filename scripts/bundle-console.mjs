@@ -15,7 +15,7 @@ const OUT = join(ROOT, "dist/console");
  * In bytes after gzip. The first load is the page, its styles, its script and what the script imports at once. A part is
  * what is loaded later, with what it imports and the first load does not have.
  */
-const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 252_000 };
+const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 256_000 };
 
 /**
  * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
