@@ -27,17 +27,18 @@ interface ChangeOptions extends SubscriptionOptions, GlobalOptions {
 }
 
 const ABOUT = `
-Channels that are given replace all that there are, because their secrets cannot be read again: what waits for a channel goes
-to the new one in its place. --after, --secret-… and --token-… belong to the channel before them.`;
+Channels that are given replace all that there are, because their secrets cannot be read again. What waits for a channel goes
+to the new one in its place, and is not sent if there is none. --after, --secret-… and --token-… belong to the channel before
+them.`;
 
-/** What each setting is without being set. */
+/** The default of each setting that can be reset, besides the filter. */
 const { digest_above, every_seconds } = subscriptionRequestSchema.shape;
-const OWN = {
+const DEFAULTS = {
   ...{ name: null, quiet: null },
   ...{ digest_above: digest_above.parse(undefined), every_seconds: every_seconds.parse(undefined) },
 } as const;
 const OF_FILTER = ["agents", "delegators", "states"] as const;
-const RESETTABLE: readonly string[] = [...Object.keys(OWN), ...OF_FILTER];
+const RESETTABLE: readonly string[] = [...Object.keys(DEFAULTS), ...OF_FILTER];
 
 export function addChangeNotify(notify: Command, { host }: Cli): void {
   const change = notify
@@ -67,7 +68,7 @@ export function addChangeNotify(notify: Command, { host }: Cli): void {
       const { own, filter } = settingsIn(options);
       const changesFilter = Object.keys(filter).length > 0 || OF_FILTER.some((name) => resets.includes(name));
       const settings = {
-        ...Object.fromEntries(Object.entries(OWN).filter(([name]) => resets.includes(name))),
+        ...Object.fromEntries(Object.entries(DEFAULTS).filter(([name]) => resets.includes(name))),
         ...own,
         ...(deliver.length > 0 && { deliver }),
         ...(changesFilter && { filter }),

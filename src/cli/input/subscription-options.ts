@@ -1,7 +1,7 @@
 /** The options of a subscription besides its channels, for `errand notify create` and `change`. */
 import { type Command, InvalidArgumentError } from "commander";
 import { ErrandApiError } from "../../client/errors.ts";
-import { stateSchema } from "../../schema/delegation.ts";
+import { TERMINAL_STATES } from "../../schema/delegation.ts";
 import type { Issues } from "../../schema/issues.ts";
 import { type NoticeKind, noticeSchema } from "../../schema/notice.ts";
 import { usageError } from "../failure.ts";
@@ -79,9 +79,11 @@ export function settingsIn(options: SubscriptionOptions) {
   if (quiet && zone === undefined)
     throw usageError("--quiet requires --zone", "For example --zone Europe/Berlin.");
   if (zone !== undefined && !quiet) throw usageError("--zone requires --quiet");
-  const unknown = state?.find((one) => !stateSchema.safeParse(one).success);
-  if (unknown !== undefined)
-    throw usageError(`'${unknown}' is not a state`, "Use completed, failed, canceled or rejected.");
+  if (quiet && quiet.from === quiet.to)
+    throw usageError("--quiet: both times are the same", "For example --quiet 22:00-07:00.");
+  const other = state?.find((one) => !TERMINAL_STATES.some((end) => end === one));
+  if (other !== undefined)
+    throw usageError(`--state: nothing ends as '${other}'`, "Use completed, failed, canceled or rejected.");
   return {
     own: {
       ...(name !== undefined && { name }),

@@ -111,6 +111,7 @@ test.each([
   [["--reset", "agent"], "Did you mean agents?"],
   [["--quiet", "22:00-07:00"], "--quiet requires --zone"],
   [["--quiet", "22:00-07:00", "--zone", "Mars/Base"], "--zone"],
+  [["--quiet", "22:00-22:00", "--zone", "UTC"], "--quiet: both times are the same"],
   [["--name", ""], "--name"],
   [["--ntfy", "https://ntfy.sh/"], "--ntfy: must end with the topic"],
 ])("what cannot be changed is refused with the option: %j", async (args, message) => {
@@ -157,7 +158,8 @@ test.each([
     ["--ntfy", TOPIC, "--quiet", "22:00-07:00", "--zone", "Europe/Berln"],
     "--zone: no IANA time zone; the nearest is Europe/Berlin",
   ],
-  [["--ntfy", TOPIC, "--state", "done"], "'done' is not a state"],
+  [["--ntfy", TOPIC, "--state", "done"], "nothing ends as 'done'"],
+  [["--ntfy", TOPIC, "--state", "working"], "nothing ends as 'working'"],
   [["--ntfy", TOPIC, "--agent", "No Agent"], "--agent: "],
 ])("notify create %j is refused", async (args, said) => {
   const { run, api } = await setup();
