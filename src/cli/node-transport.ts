@@ -16,6 +16,9 @@ const http = process.getBuiltinModule("node:http");
 /** As long as fetch waits for a connection. */
 const CONNECT_MS = 10_000;
 
+/** As long as fetch keeps an idle connection. Servers close them after 5 seconds or more: Node's own 5 would be a race. */
+const IDLE_MS = 4_000;
+
 /** Of other protocols: https://fetch.spec.whatwg.org/#port-blocking */
 const REFUSED_PORTS = new Set(
   `1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137
@@ -23,17 +26,40 @@ const REFUSED_PORTS = new Set(
   1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080`.split(/\s+/),
 );
 
-export const nodeTransport =
-  (connectMs = CONNECT_MS): Transport =>
-  async (url, request) => {
+export function nodeTransport(connectMs = CONNECT_MS): Transport {
+  const plain = plainCaller();
+  let secure: Promise<Caller> | undefined;
+  const callerFor = ({ protocol }: URL): Caller | Promise<Caller> => {
+    if (protocol !== "https:") return plain;
+    secure ??= secureCaller();
+    return secure;
+  };
+  return async (url, request) => {
     if (REFUSED_PORTS.has(url.port) || (await isProxied(url))) return environmentFetch(url, request);
     try {
-      const message = await answerTo(url, request, connectMs);
+      const message = await answerTo(url, request, connectMs, await callerFor(url));
       return new NodeResponse(message, await decoded(message));
     } catch (error) {
       throw named(error);
     }
   };
+}
+
+/** With the connections that it keeps. */
+interface Caller {
+  readonly request: typeof Http.request;
+  readonly agent: Http.Agent;
+}
+
+const plainCaller = (): Caller => ({
+  request: http.request,
+  agent: new http.Agent({ keepAlive: true, timeout: IDLE_MS }),
+});
+
+async function secureCaller(): Promise<Caller> {
+  const { request, Agent, globalAgent } = await import("node:https");
+  return { request, agent: new Agent({ ...globalAgent.options, keepAlive: true, timeout: IDLE_MS }) };
+}
 
 const isProxied = async (url: URL): Promise<boolean> =>
   hasProxyVariable() && (await import("../client/proxied-fetch.ts")).proxyFor(url.href) !== null;
@@ -42,12 +68,13 @@ async function answerTo(
   url: URL,
   { method, headers, body, signal }: HttpRequest,
   connectMs: number,
+  { request, agent }: Caller,
 ): Promise<Http.IncomingMessage> {
-  const { request } = url.protocol === "https:" ? await import("node:https") : http;
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const sent = request(url, {
       method,
+      agent,
       headers: {
         "user-agent": "node",
         "accept-encoding": "gzip",

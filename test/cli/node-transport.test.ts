@@ -277,7 +277,7 @@ describe("what is read", () => {
     onTestFinished(() => {
       https.globalAgent.options.ca = ca;
     });
-    expect(await call({ url, transport })).toEqual({});
+    expect(await call({ url, transport: nodeTransport() })).toEqual({});
   });
 
   test("two calls, one connection", async () => {
