@@ -97,22 +97,23 @@ function wrongPresses(all: readonly Call[], deleted: ReadonlyMap<string, number>
   ];
 }
 
-/** The answers and votes by links to a question, by person and decision. */
-function linkedAnswers(
+/** The answers and votes to a question, by person, decision and the way that they came. */
+function answersTo(
   { history }: Facts,
   id: string,
   asked: string,
-): readonly { by: string; decision: string }[] {
+): readonly { by: string; via: string; decision: string }[] {
   return (history.stored.get(id) ?? []).flatMap(({ answer }) =>
-    answer?.via === "link" && answer.id === asked
-      ? [{ by: answer.by, decision: answer.requests[0]?.decision ?? "" }]
+    answer?.id === asked
+      ? [{ by: answer.by, via: answer.via, decision: answer.requests[0]?.decision ?? "" }]
       : [],
   );
 }
 
+/** Who has given the same approval in another way is told so, too. */
 function unanswered(facts: Facts, call: Call): Violation[] {
   const { id = "", asked = "", text, decision } = call;
-  const isThere = linkedAnswers(facts, id, asked).some((one) => one.by === text && one.decision === decision);
+  const isThere = answersTo(facts, id, asked).some((one) => one.by === text && one.decision === decision);
   return isThere || !facts.records.has(id)
     ? []
     : [deadLinkAt(call, "was told that it answered, and did not")];
@@ -129,7 +130,8 @@ function unpressed(facts: Facts, presses: readonly Call[]): Violation[] {
     const questions = new Set(events.flatMap(({ answer }) => answer?.id ?? []));
     return [...questions].flatMap((asked) => {
       const given = new Map<string, number>();
-      for (const { by, decision } of linkedAnswers(facts, id, asked)) {
+      for (const { by, via, decision } of answersTo(facts, id, asked)) {
+        if (via !== "link") continue;
         const key = keyOf(id, asked, by, decision);
         given.set(key, (given.get(key) ?? 0) + 1);
       }
