@@ -3,7 +3,7 @@ import { budgetText } from "../../client/budget-text.ts";
 import { usageLine } from "../../client/usage.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { BudgetShown } from "../../schema/budget.ts";
-import type { Delegation } from "../../schema/delegation.ts";
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { artifactText, filesText, howToSave } from "./artifact-line.ts";
 import { historyRows, type IsVoid } from "./history.ts";
 import { oneLine, progressText, stateText } from "./output.ts";
@@ -38,6 +38,20 @@ function withoutLast(history: Delegation["history"], ids: readonly string[] = []
   return history.filter((_, at) => !last.has(at));
 }
 
+/** What the broker sets where the delegator names no priority. */
+const DEFAULT_PRIORITY = 5;
+
+/** A priority other than the default one, and the deadline while it may end the delegation, or if it did. */
+function termRows({ state, priority, effective_priority, deadline_at, error }: Delegation): string[][] {
+  const rows: string[][] = [];
+  const isRaised = effective_priority !== undefined && effective_priority !== priority;
+  if (isRaised) rows.push(["priority", `${priority}, queued with ${effective_priority} because it waits`]);
+  else if (priority !== DEFAULT_PRIORITY) rows.push(["priority", String(priority)]);
+  if (!isTerminal(state) || error?.code === "deadline_exceeded")
+    rows.push(["deadline", localTime(deadline_at)]);
+  return rows;
+}
+
 /** `stateDetails` are rows of state-details.ts. */
 export function describe(
   delegation: Delegation,
@@ -57,6 +71,7 @@ export function describe(
     ...(files === "" ? [] : [["files", files]]),
     ["attempt", `${attempt} of ${max_attempts}`],
     ["created", localTime(delegation.created_at)],
+    ...termRows(delegation),
   ];
   if (delegation.parent_id) rows.push(["parent", delegation.parent_id]);
   if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);

@@ -1,5 +1,6 @@
 /** `errand get` shows questions, answers, the worker, and what the delegation waits for. */
 import { expect, test } from "vitest";
+import { localTime } from "../../../src/cli/show/time.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { run as runHere, start } from "../fake-host.ts";
@@ -67,6 +68,25 @@ test("of a queued delegation: what it waits for, until when, and how the last at
   await api.reply(await next(), { state: "failed", text: undefined, error });
   expect(await row("last attempt")).toBe("failed: command_failed: no disk");
   expect(await row("why")).toMatch(/^The next attempt may start in 10 min\.$/);
+});
+
+test("a priority that is not the default one, and the deadline while it counts or if it ended the delegation", async () => {
+  const { url, api, clock, gateway } = await setup();
+  const shown = async (id: string) => {
+    const { stdout } = await runHere(["get", id], { env: { url, token: OPERATOR } });
+    return ["priority", "deadline"].map((name) => new RegExp(`^${name} +(.*)$`, "m").exec(stdout)?.[1]);
+  };
+  const usual = (await api.delegate("scout")).body;
+  const urgent = (await api.delegate("scout", { priority: 8, ttl_seconds: 60 })).body;
+  const deadline = localTime(urgent.deadline_at);
+  expect(await shown(usual.id)).toEqual([undefined, localTime(usual.deadline_at)]);
+  expect(await shown(urgent.id)).toEqual(["8", deadline]);
+  await api.cancel(usual.id);
+  expect(await shown(usual.id)).toEqual([undefined, undefined]);
+  clock.offset_ms += 61_000;
+  await gateway.sweep.tick();
+  expect((await api.get(urgent.id)).body.error.code).toBe("deadline_exceeded");
+  expect(await shown(urgent.id)).toEqual(["8", deadline]);
 });
 
 test("--history says when it is empty", async () => {

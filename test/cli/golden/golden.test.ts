@@ -39,6 +39,7 @@ const ASKS = delegationLike({
   target: "deployer",
   task_preview: "deploy release 7 as soon as the tests are green, and tell the team when it is done",
   interrupt: QUESTION,
+  deadline_at: "2026-02-07T08:55:00.000Z",
   created_at: ago(300),
   updated_at: ago(60),
 });
@@ -74,6 +75,8 @@ const WAITS = delegationLike({
   target: "planner",
   task_preview: "plan the move",
   awaits: AWAITS,
+  priority: 8,
+  deadline_at: "2026-02-07T08:50:00.000Z",
   created_at: ago(600),
   updated_at: ago(500),
 });
@@ -83,6 +86,7 @@ const VOTED = delegationLike({
   state: "input_required",
   target: "scaler",
   task_preview: "scale it to the load",
+  deadline_at: "2026-02-07T08:55:00.000Z",
   interrupt: {
     ...QUESTION,
     id: "int_3",

@@ -91,6 +91,15 @@ test("each setting arrives in the delegation, and the other metadata is the dele
   }
 });
 
+test("the task shows its priority and its deadline", async () => {
+  const { send, raw } = await setup();
+  const { id, deadline_at } = await send({ errand: { priority: 8, ttl_seconds: HOUR } });
+  expect((await raw.rpc("GetTask", { id })).body.result.metadata.errand).toMatchObject({
+    priority: 8,
+    deadlineAt: deadline_at,
+  });
+});
+
 test.each(BINDINGS)("%s has the same settings", async (binding) => {
   const { send, url, caller } = await setup();
   const client = await sdkClient(url, "scout", caller.token, binding);
