@@ -1,10 +1,7 @@
 /** Runs the command of `errand work` for one delegation, and turns its end into the handler's outcome. */
-import { readFile } from "node:fs/promises";
 import type { QuestionOutcome } from "../../client/questions.ts";
 import type { WaitedFor } from "../../client/wait-for.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
-import { type UsageReport, usageReportSchema } from "../../schema/usage.ts";
-import { parseJson } from "../../util/parse-json.ts";
 import { oneLine } from "../show/output.ts";
 import type { ChildProcesses, CommandResult, CommandRun, RunLimits, Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
@@ -12,6 +9,7 @@ import type { CommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
+import { CommandUsage } from "./command-usage.ts";
 import { CommandWaits, isWaitLine, missedWait } from "./command-wait.ts";
 import { isCompleted } from "./is-completed.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
@@ -59,8 +57,9 @@ export async function runTask(task: Work, workspace: Workspace, job: Job): Promi
 
 async function runOnce(task: Work, workspace: Workspace, job: Job): Promise<Reply | QuestionOutcome> {
   const waits = new CommandWaits(task);
+  const usage = new CommandUsage((used) => task.usage(used));
   for (;;) {
-    const result = await runCommand(task, workspace, job, { waited: waits.newest });
+    const result = await runCommand(task, workspace, job, { usage, waited: waits.newest });
     if (!("exitCode" in result)) return result;
     if (result.exitCode !== EXIT_QUESTION || result.stoppedBy !== undefined) {
       return missedWait(result) ?? replyOf(result, task, job);
@@ -89,12 +88,13 @@ async function runPreset(
   preset: Preset,
   session: Session,
 ): Promise<Reply> {
+  const usage = new CommandUsage((used) => task.usage(used));
   const begin = async (id: string | undefined) => {
     const run = new PresetRun(preset, (text) => {
       const progress = toProgress(text, false);
       if (progress !== undefined) task.progress(progress);
     });
-    return { run, result: await runCommand(task, workspace, job, { session: id, preset: run }) };
+    return { run, result: await runCommand(task, workspace, job, { usage, session: id, preset: run }) };
   };
   let { run, result } = await begin(session.id);
   if (!("exitCode" in result)) return result;
@@ -130,6 +130,7 @@ export const notKept = (error: unknown): string =>
   `cannot store the conversation, so the next delegation of its context begins a new one: ${oneLine(String(error))}`;
 
 interface Run {
+  readonly usage: CommandUsage;
   readonly session?: string | undefined;
   readonly preset?: PresetRun;
   readonly waited?: WaitedFor | undefined;
@@ -140,7 +141,7 @@ async function runCommand(
   task: Work,
   { folder }: Workspace,
   job: Job,
-  { session, preset, waited }: Run,
+  { usage, session, preset, waited }: Run,
 ): Promise<CommandResult | Reply> {
   const { children, environment, limits, warn } = job;
   const script = job.runsScripts ? task.text : undefined;
@@ -165,15 +166,12 @@ async function runCommand(
         else task.progress(progress);
       },
     };
-    const result = await children
-      .run(run)
+    const result = await usage
+      .during(files.usage, () => children.run(run).finally(() => output.end()))
       .catch((error: unknown) => {
         task.signal.throwIfAborted();
         throw cannotStart(program, error);
-      })
-      .finally(() => output.end());
-    const used = await readUsage(files.usage);
-    if (used) task.usage(used);
+      });
     const unsent = await sendFiles(files.artifacts, task);
     return unsent === undefined ? result : withUnsent(result, unsent);
   });
@@ -183,17 +181,4 @@ function progressOf(line: string, from: Source, fd: number | undefined) {
   const wanted = fd === undefined || from === (fd === 2 ? "stderr" : "progress");
   if (!wanted || isQuestionLine(line) || isWaitLine(line)) return undefined;
   return toProgress(line, from !== "stdout");
-}
-
-/**
- * The usage that a command writes to the file ERRAND_USAGE_FILE: a JSON object, or one on each line, of which the last
- * whole one counts. Undefined if there is none.
- */
-async function readUsage(file: string): Promise<UsageReport | undefined> {
-  const text = await readFile(file, "utf8").catch(() => "");
-  for (const candidate of [text, ...text.trim().split("\n").reverse()]) {
-    const { data } = usageReportSchema.safeParse(parseJson(candidate));
-    if (data) return data;
-  }
-  return undefined;
 }

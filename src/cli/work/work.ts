@@ -84,6 +84,8 @@ Usage:
   ERRAND_USAGE_FILE   the command may write to it what it has used, as JSON with
                       input_tokens, output_tokens, cached_tokens,
                       reasoning_tokens, cost, currency, model; all optional
+It is read every 2 s while the command runs, and at its end, so that a budget can stop the work. Of several lines, the last
+whole one counts: each has all that was used so far, and no amount shrinks.
 
 Progress:
 Each line of stdout and stderr is reported as progress, with --progress-fd only the lines of that file descriptor. A
