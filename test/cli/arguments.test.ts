@@ -34,6 +34,13 @@ describe("a usage error exits 64 with one line that says what to do", () => {
     [["delegate", "scout", "x", "--frobnicate"], "unknown option '--frobnicate'"],
     [["delegate", "scout", "x", "--priority", "10"], "from 0 to 9"],
     [["delegate", "scout", "x", "--timeout", "3"], "--timeout requires --wait"],
+    [
+      ["notify", "get", "sub_1zh5xt1r5mdtpwemek1cw3y…"],
+      "'errand notify list' shows ids. It lacks 3 characters.",
+    ],
+    [["schedule", "get", `sch_${"1".repeat(25)}`], "It lacks 1 character."],
+    [["rules", "get", "rul_1"], "'errand rules list' shows ids. It lacks 25 characters."],
+    [["rules", "get", "sub_1"], "Pass the whole id of a rule (rul_…); 'errand rules list' shows ids. See"],
     [["delegate", "scout"], "no task given"],
     [["delegate", "scout", "  "], "the task is empty"],
     [["delegate", "scout", "--file", "/nonexistent"], "cannot be read"],

@@ -35,7 +35,7 @@ const waitingOf = ({ deliver }: Subscription): number =>
   deliver.reduce((sum, { waiting }) => sum + waiting, 0);
 
 const SUBSCRIPTIONS: readonly Column<Subscription>[] = [
-  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id },
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id, isWhole: true },
   { name: "state", cell: stateOf, paint: statePaint },
   { name: "waiting", cell: (one) => String(waitingOf(one)) },
   { name: "channels", cell: ({ deliver }) => deliver.map(channelText).join("; "), isText: true },

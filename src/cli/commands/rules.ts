@@ -1,14 +1,14 @@
 /** `errand rules`: standing approvals and denials: create, list, get, revoke. */
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { argumentsText, usesText } from "../../client/rule-words.ts";
 import { Rules } from "../../client/rules.ts";
 import { RULE_ID, type Rule } from "../../schema/rule.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
-import { agentName } from "../input/arguments.ts";
+import { agentName, wrongId } from "../input/arguments.ts";
 import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { type Painter, print, printJson } from "../show/output.ts";
-import { ruleDetails, untilText } from "../show/rule-text.ts";
-import { localTime } from "../show/time.ts";
+import { ruleDetails } from "../show/rule-text.ts";
+import { localTime, whenText } from "../show/time.ts";
 import { addCreateRule } from "./rules-create.ts";
 
 export function addRules(program: Command, cli: Cli): void {
@@ -31,19 +31,22 @@ const ID = "the rule's id, from 'errand rules list'";
 
 function ruleId(value: string): string {
   if (RULE_ID.test(value)) return value;
-  throw new InvalidArgumentError("Pass the id of a rule (rul_…); 'errand rules list' shows ids.");
+  throw wrongId(value, "rul_", "a rule", "errand rules list");
 }
 
 const statePaint = ({ state }: Rule, { green, yellow }: Painter) => (state === "active" ? green : yellow);
 
 const RULES: readonly Column<Rule>[] = [
-  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id },
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id, isWhole: true },
   { name: "state", cell: ({ state }) => state, paint: statePaint },
   { name: "agent", cell: ({ agent }) => agent },
   { name: "decision", cell: ({ decision }) => decision },
   { name: "action", cell: ({ action }) => action, isText: true },
   { name: "uses", cell: usesText },
-  { name: "until", cell: untilText },
+  {
+    name: "until",
+    cell: ({ expires_at }, wide) => (expires_at === null ? "revoked" : whenText(expires_at, wide)),
+  },
   { name: "arguments", cell: argumentsText, isText: true, shown: "wide" },
   { name: "last", cell: ({ last_uses: [use] }) => (use ? localTime(use.at) : "-"), shown: "wide" },
   { name: "by", cell: ({ by }) => by, shown: "wide" },

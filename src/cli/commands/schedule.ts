@@ -8,7 +8,7 @@ import { SCHEDULE, scheduleId } from "../input/arguments.ts";
 import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { type Painter, print, printJson } from "../show/output.ts";
 import { runText, scheduleDetails, targetOf } from "../show/schedule-text.ts";
-import { localTime } from "../show/time.ts";
+import { localTime, whenText as nextText } from "../show/time.ts";
 import { addChangeSchedule } from "./schedule-change.ts";
 import { addCreateSchedule } from "./schedule-create.ts";
 
@@ -38,11 +38,11 @@ const statePaint = ({ state }: Schedule, { green, yellow, red }: Painter) =>
   ({ active: green, paused: yellow, blocked: red })[state];
 
 const SCHEDULES: readonly Column<Schedule>[] = [
-  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id },
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id, isWhole: true },
   { name: "state", cell: ({ state }) => state, paint: statePaint },
   { name: "agent", cell: targetOf },
-  { name: "runs", cell: whenText },
-  { name: "next", cell: ({ next: [at] }) => (at === undefined ? "-" : localTime(at)) },
+  { name: "runs", cell: whenText, isText: true },
+  { name: "next", cell: ({ next: [at] }, wide) => (at === undefined ? "-" : nextText(at, wide)) },
   { name: "last", cell: lastText, shown: "wide" },
   { name: "owner", cell: ({ owner }) => owner, shown: "wide" },
   { name: "title", cell: ({ name }) => name ?? "-", isText: true, shown: "wide" },

@@ -18,7 +18,7 @@ export function addSessions(program: Command, cli: Cli): void {
 }
 
 const COLUMNS: readonly Column<ListedSession>[] = [
-  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id },
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id, isWhole: true },
   { name: "principal", cell: ({ principal }) => principal },
   { name: "token", cell: ({ token_id }) => token_id ?? "operator's" },
   ageColumn("age", ({ created_at }) => created_at),

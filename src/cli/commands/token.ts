@@ -70,7 +70,7 @@ function addCreate(token: Command, { host }: Cli): void {
 }
 
 const COLUMNS: readonly Column<TokenInfo>[] = [
-  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id },
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id, isWhole: true },
   { name: "principal", cell: ({ principal }) => principal },
   ageColumn("age", ({ created_at }) => created_at),
   { name: "expires", cell: ({ expires_at }) => (expires_at === null ? "never" : localTime(expires_at)) },

@@ -105,17 +105,28 @@ export function notEmpty(text: string): string {
   return text;
 }
 
+/** How many characters follow the head of an id such as `sub_…`. */
+const ID_CHARS = 26;
+
+/** Of the beginning of an id, it says how much is missing. */
+export function wrongId(value: string, head: string, what: string, list: string): InvalidArgumentError {
+  const [, rest] = /^[a-z]{3}_([0-9a-z]+)…?$/.exec(value) ?? [];
+  const missing = rest !== undefined && value.startsWith(head) ? ID_CHARS - rest.length : 0;
+  const lacks = missing > 0 ? ` It lacks ${missing} character${missing === 1 ? "" : "s"}.` : "";
+  return new InvalidArgumentError(`Pass the whole id of ${what} (${head}…); '${list}' shows ids.${lacks}`);
+}
+
 /** What the argument is. */
 export const SUBSCRIPTION = "the subscription's id, from 'errand notify list'";
 
 export function subscriptionId(value: string): string {
   if (SUBSCRIPTION_ID.test(value)) return value;
-  throw new InvalidArgumentError("Pass the id of a subscription (sub_…); 'errand notify list' shows ids.");
+  throw wrongId(value, "sub_", "a subscription", "errand notify list");
 }
 
 export const SCHEDULE = "the schedule's id, from 'errand schedule list'";
 
 export function scheduleId(value: string): string {
   if (SCHEDULE_ID.test(value)) return value;
-  throw new InvalidArgumentError("Pass the id of a schedule (sch_…); 'errand schedule list' shows ids.");
+  throw wrongId(value, "sch_", "a schedule", "errand schedule list");
 }

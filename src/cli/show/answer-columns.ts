@@ -17,6 +17,7 @@ export const ANSWER_COLUMNS: readonly Column<SettledQuestion>[] = [
     cell: ({ delegation_id }, wide) =>
       wide ? delegation_id : (shortIds([delegation_id]).get(delegation_id) ?? ""),
     identifier: ({ delegation_id }) => delegation_id,
+    isWhole: true,
   },
   { name: "target", cell: ({ target }) => target },
   { name: "delegator", cell: ({ delegator }) => delegator, shown: "wide" },

@@ -37,6 +37,7 @@ export const COLUMNS: readonly Column<DelegationRow>[] = [
     name: "id",
     cell: ({ one, shortId, branch = "" }, wide) => branch + (wide ? one.id : shortId),
     identifier: ({ one }) => one.id,
+    isWhole: true,
     // Cleaned text loses its indent.
     isClean: true,
   },

@@ -23,6 +23,8 @@ export interface Column<T> {
   readonly paint?: (row: T, paint: Painter) => (text: string) => string;
   /** `default`: always; `wide`: with --wide; `named`: only with -o. */
   readonly shown?: "default" | "wide" | "named" | undefined;
+  /** An id, for which part of it is of no use: never cut, however narrow the terminal is. */
+  readonly isWhole?: boolean;
   /** If the line is too long, this column is cut first. */
   readonly isText?: boolean;
   /** If the line is too long and has no texts to cut, this column is left out: the last one first. */
@@ -198,7 +200,7 @@ export class ListTable<T> {
     return shown.join(GAP).trimEnd();
   }
 
-  /** Cuts texts first, then the widest columns. */
+  /** Cuts texts first, then the widest columns that are not ids. */
   #shrink(): void {
     const total = () => this.#widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
     for (let over = total() - this.#width; over > 0; over -= 1) {
@@ -212,7 +214,7 @@ export class ListTable<T> {
     const least = isText ? SHORTEST_TEXT : SHORTEST;
     let found: number | undefined;
     for (const [at, width] of this.#widths.entries()) {
-      if (isText && !this.#columns[at]?.isText) continue;
+      if (this.#columns[at]?.isWhole || (isText && !this.#columns[at]?.isText)) continue;
       if (width > least && width > (found === undefined ? 0 : (this.#widths[found] ?? 0))) found = at;
     }
     return found;

@@ -20,6 +20,7 @@ export const RESULT_COLUMNS: readonly Column<ResultRow>[] = [
     name: "id",
     cell: ({ one, shortId }, wide) => (wide ? one.id : shortId),
     identifier: ({ one }) => one.id,
+    isWhole: true,
   },
   {
     name: "state",

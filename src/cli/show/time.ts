@@ -13,6 +13,13 @@ export function ageText(instant: string, now = Date.now()): string {
   return seconds < 2 * DAY ? `${Math.floor(seconds / HOUR)}h` : `${Math.floor(seconds / DAY)}d`;
 }
 
+/** For a cell: `in 14h` or `2d ago`; with --wide the instant in local time. */
+export function whenText(instant: string, wide: boolean, now = Date.now()): string {
+  if (wide) return localTime(instant);
+  const at = Date.parse(instant);
+  return at > now ? `in ${ageText(new Date(now).toISOString(), at)}` : `${ageText(instant, now)} ago`;
+}
+
 /** `2026-01-31 09:00:00 +01:00` */
 export function localTime(instant: string): string {
   const at = new Date(instant);

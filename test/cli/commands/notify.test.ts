@@ -48,6 +48,8 @@ test("creates with several channels, lists, shows, tests, resumes and deletes; n
   ]);
   const listed = (await run(["notify", "list"])).stdout;
   expect(listed).toMatch(/^ID +STATE +WAITING +CHANNELS +EVENTS\nsub_\S+ +ok +0 +webhook /);
+  // On 80 columns, also in a pipe.
+  expect(listed).toContain(`\n${id} `);
   const shown = (await run(["notify", "get", id])).stdout;
   expect(shown).toMatch(/^quiet +22:00 to 07:00 \(Europe\/Berlin\)$/m);
   expect(shown).toMatch(/^only +agents scout, states failed$/m);

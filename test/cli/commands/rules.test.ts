@@ -32,7 +32,7 @@ test("creates, lists, shows and revokes a rule", async () => {
     ],
   });
   expect((await run(["rules", "list", "--agent", "scout"])).stdout).toMatch(
-    /^ID +STATE +AGENT +DECISION +ACTION +USES +UNTIL\nrul_\S+ +active +scout +approve +fs\.\* +0 of 5 /,
+    /^ID +STATE +AGENT +DECISION +ACTION +USES +UNTIL\nrul_\S+ +active +scout +approve +fs\.\* +0 of 5 +in \d+m\n$/,
   );
   const shown = (await run(["rules", "get", id])).stdout;
   expect(shown).toMatch(/^state +active$/m);

@@ -23,7 +23,9 @@ test("creates, lists, shows, pauses, resumes, runs and deletes a schedule", asyn
     missed: "one",
     delegation: { target: "scout", task: "read the news", metadata: { team: "a" } },
   });
-  expect((await run(["schedule", "list"])).stdout).toMatch(/^ID +STATE +AGENT +RUNS +NEXT\nsch_/);
+  const list = (await run(["schedule", "list"])).stdout;
+  expect(list).toMatch(/^ID +STATE +AGENT +RUNS +NEXT\nsch_/);
+  expect(list).toMatch(new RegExp(`\\n${id} .* in \\d+[smhd]\\n$`));
   expect((await run(["schedule", "pause", id])).stdout).toBe(`paused ${id}\n`);
   const dlg = (await run(["schedule", "run", id])).stdout.trim();
   expect((await api.get(dlg)).body).toMatchObject({ task_preview: "read the news", state: "submitted" });

@@ -50,6 +50,20 @@ test("a single field goes into a pipe without its head, and whole", async () => 
   expect(head).toBe("ID");
 });
 
+test("an id is never cut: texts give way first, then the other columns", () => {
+  const id = "sub_1zh5xt1r5mdtpwemek1cw3yabc";
+  const columns: readonly Column<string>[] = [
+    { name: "id", cell: (row) => row, isWhole: true },
+    { name: "state", cell: () => "failing since this morning" },
+    { name: "channels", cell: () => "webhook hooks.example/a-long-path", isText: true },
+  ];
+  const line = (width: number) => new ListTable(host(), columns, {}, width).lines([id])[1] ?? "";
+  expect(line(80)).toBe(`${id}  failing since this morning  webhook hooks.examp…`);
+  expect(line(50)).toMatch(new RegExp(`^${id}  \\S.*…  \\S.*…$`));
+  expect(displayWidth(line(50))).toBe(50);
+  expect(line(20)).toContain(id);
+});
+
 test("minor columns are left out before a name is cut", () => {
   const name = "a-rather-long-name-of-an-agent";
   const columns: readonly Column<string>[] = [
