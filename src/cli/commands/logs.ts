@@ -11,7 +11,7 @@ import { filesText } from "../show/artifact-line.ts";
 import { asSent } from "../show/event-line.ts";
 import { painter, print, printJson } from "../show/output.ts";
 import { Story } from "../show/story.ts";
-import { terminalWidth } from "../show/terminal-width.ts";
+import { terminalWidth, wrapWidth } from "../show/terminal-width.ts";
 import { interruptible } from "../signals.ts";
 
 interface LogsOptions extends GlobalOptions {
@@ -22,8 +22,8 @@ interface LogsOptions extends GlobalOptions {
 const PAGE = 100;
 
 const ABOUT = `
-Times are local. Each line also shows the time since the line before. Lines are cut at the width of the terminal. With
---json, it prints the events as the broker stores them, one per line.`;
+Times are local. Each line also shows the time since the line before. Lines are cut at the width of the terminal, but not why it
+failed. With --json, it prints the events as the broker stores them, one per line.`;
 
 export function addLogs(program: Command, { host }: Cli): void {
   program
@@ -38,11 +38,12 @@ export function addLogs(program: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<LogsOptions>();
       const { json, wide, follow } = options;
       const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
+      const wrap = wide ? Number.POSITIVE_INFINITY : wrapWidth(host);
       const paint = painter(host, "stdout");
       const connection = await (follow ? connect : connectToRead)(host, options);
       await interruptible(async (signal) => {
         const files = json ? "" : filesText((await new Delegator(connection).get(id, { signal })).message);
-        const story = new Story(paint, width, files);
+        const story = new Story(paint, { width, wrap, files });
         const events = follow
           ? new Delegator(connection).watch(id, { after: "0", signal })
           : stored(connection, id, signal);

@@ -49,13 +49,16 @@ function answerCell(settled: SettledQuestion, isWide: boolean): string {
   if (outcome === "answered") return requests.map((one) => `${answerText(one)}${about(one)}`).join(" · ");
   const asked = requests.map((one) => one.action ?? questionText(one)).join(" · ");
   const told = toldText(settled);
-  return `expired ${missingText(settled)}${isWide ? "" : `: ${asked}`}${told && `; ${told}`}`;
+  const what = isWide ? "" : `: ${asked}`;
+  // The end may be cut, so people who were notified come first.
+  if (settled.told?.length) return `expired, ${told}${approvalsText(settled)}${what}`;
+  const missing = approvalsText(settled) || " unanswered";
+  return `expired${missing}${what}${told && `; ${told}`}`;
 }
 
-/** `unanswered`, or `(1 of 2 approvals)`. */
-function missingText({ needed, votes: given = [] }: SettledQuestion): string {
-  return needed === undefined ? "unanswered" : `(${votesCount({ needed, given })})`;
-}
+/** ` (1 of 2 approvals)`; empty of a question that needed one answer. */
+const approvalsText = ({ needed, votes: given = [] }: SettledQuestion): string =>
+  needed === undefined ? "" : ` (${votesCount({ needed, given })})`;
 
 /** Who was notified of a question that expired, and how: `told approver:ann by ntfy, email; approver:bob by slack`. Empty: not known. */
 export function toldText({ told }: Pick<SettledQuestion, "told">): string {

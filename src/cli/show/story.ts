@@ -17,24 +17,29 @@ import { artifactText } from "./artifact-line.ts";
 import { childrenText, contentText, wayText } from "./event-line.ts";
 import { oneLine, type Painter, progressText } from "./output.ts";
 import { actionsText, questionText } from "./questions.ts";
-import { cutTo } from "./text.ts";
+import { cutTo, wrapText } from "./text.ts";
 import { localTime } from "./time.ts";
 import { missingText } from "./votes.ts";
 
 const GAP_WIDTH = "59 min later".length;
 const SHORTEST_GAP_MS = 1_000;
 
-/** Turns events into lines, one after the other. `width`: the longest line; `files`: those of the task. */
+/**
+ * Turns events into lines, one after the other. `width`: the longest line; `wrap`: where the end of a failure continues on
+ * the next line, which is not cut; `files`: those of the task.
+ */
 export class Story {
   readonly #paint: Painter;
   readonly #width: number;
+  readonly #wrap: number;
   readonly #files: string;
   #startedAt: number | undefined;
   #lastAt: number | undefined;
   #day = "";
 
-  constructor(paint: Painter, width: number, files = "") {
+  constructor(paint: Painter, { width, wrap, files }: { width: number; wrap: number; files: string }) {
     this.#paint = paint;
+    this.#wrap = wrap;
     this.#files = files;
     this.#width = width;
   }
@@ -48,14 +53,18 @@ export class Story {
     const [day = "", time = "", zone = ""] = localTime(event.at).split(" ");
     const later = gap < SHORTEST_GAP_MS ? "" : `${largestUnit(gap)} later`;
     const head = `${time}  ${later.padStart(GAP_WIDTH)}  `;
-    const words = cutTo(
-      oneLine(wordsOf(event, at - this.#startedAt, this.#files)),
-      this.#width - head.length,
+    const words = oneLine(wordsOf(event, at - this.#startedAt, this.#files));
+    const parts =
+      event.type === "DELEGATION_FAILED"
+        ? wrapText(words, this.#wrap - head.length).split("\n")
+        : [cutTo(words, this.#width - head.length)];
+    const color = colorOf(event, this.#paint);
+    const lines = parts.map(
+      (part, n) => (n === 0 ? this.#paint.dim(head) : " ".repeat(head.length)) + color(part),
     );
-    const line = this.#paint.dim(head) + colorOf(event, this.#paint)(words);
-    if (day === this.#day) return [line];
+    if (day === this.#day) return lines;
     this.#day = day;
-    return [this.#paint.bold(`${day} (${zone})`), line];
+    return [this.#paint.bold(`${day} (${zone})`), ...lines];
   }
 }
 

@@ -180,6 +180,25 @@ const STORY = [
     response_preview: "The change is sound.",
   }),
 ];
+/** How it went on with one whose question nobody answered. */
+const UNANSWERED = [
+  eventLike(1, "DELEGATION_SENT", {
+    at: ago(7200),
+    state: "submitted",
+    status: "queued",
+    task_preview: "build the documentation",
+  }),
+  eventLike(2, "DELEGATION_FAILED", {
+    at: ago(7000),
+    state: "failed",
+    error: {
+      ...{ category: "TIMEOUT", code: "interrupt_expired", retryable: false, recovery: "Delegate it again." },
+      message:
+        "Nobody answered the question within 3 min. Notified: approver:ann by ntfy, email; approver:bob by slack.",
+    },
+    attempt: 1,
+  }),
+];
 
 const SETTLED = {
   ...{ target: "deployer", delegator: "caller:alice", context_id: "ctx_1", task_preview: "deploy release 7" },
@@ -277,7 +296,11 @@ async function screen(...argv: string[]): Promise<string> {
     else if (path === "/v1/agents") answer.json({ agents: AGENTS, next_cursor: null });
     else if (last === "workers") answer.json({ workers: [], truncated: false });
     else if (last === "events" && headers.accept?.includes("event-stream")) answer.events(STORY.map(frame));
-    else if (last === "events") answer.json({ events: path.includes(id("c")) ? STORY : [], cursor: "1-0" });
+    else if (last === "events")
+      answer.json({
+        events: path.includes(id("c")) ? STORY : path.includes(id("b")) ? UNANSWERED : [],
+        cursor: "1-0",
+      });
     else if (last === "leases") answer.json({ leases: [leaseLike()] });
     else if (last === "heartbeat") answer.json({ expires_at: NOW, messages: [], state: "working" });
     else if (last === "reply") answer.json({ outcome: "matched", delegation: DONE });
@@ -315,6 +338,7 @@ test.each([
   ["inbox", ["inbox", "--since", "7d"]],
   ["top", ["top", "--once"]],
   ["logs", ["logs", id("c")]],
+  ["logs-failed", ["logs", id("b")]],
   ["watch", ["watch", id("c"), "--after", "0"]],
   ["get-asks", ["get", id("a")]],
   ["get-votes", ["get", id("f")]],
