@@ -17,11 +17,16 @@ async function openQuestion(held?: RegExp) {
   expect(status).toBe(200);
   const { page } = await openTab(url, { movesClock: true });
   const part = held && (await holdBack(page, held));
+  // The last part that the page loads in advance.
+  const isWhole = held
+    ? undefined
+    : page.waitForEvent("requestfinished", (one) => /files-tab-/.test(one.url()));
   await page.getByLabel("Token").fill(OPERATOR);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator(".agent-row").first().waitFor();
   await page.evaluate("location.hash = '#/needs'");
   await page.locator("main button[name=approve]").waitFor();
+  await isWhole;
   const row = page.locator(".ask-row");
   await row.focus();
   return { page, row, part, state: async (): Promise<string> => (await api.get(id)).body.state };
@@ -40,13 +45,7 @@ async function draw(page: Page): Promise<void> {
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("the palette has the first letter, and asks with the focus on what does nothing", async () => {
-    const { page, row, state } = await openQuestion();
-    // Its part of the page is there from now on.
-    await page.keyboard.press("Control+k");
-    await page.locator(".palette input").waitFor();
-    await page.keyboard.press("Escape");
-    await page.locator(".palette").waitFor({ state: "detached" });
-    await row.focus();
+    const { page, state } = await openQuestion();
     await holdDrawing(page);
     await page.keyboard.press("Control+k");
     await page.keyboard.type("da");

@@ -9,13 +9,22 @@ import { Problem } from "../ui/problem.tsx";
 const AGAIN = [1, 3, 10];
 const LATER = 30;
 
+type Later<Props> = ComponentType<Props> & {
+  /** Loads it before it is shown, so that it is drawn at once. */
+  readonly early: () => Promise<void>;
+};
+
 export function lazyFrom<Module, Props extends object>(
   load: () => Promise<Module>,
   choose: (module: Module) => ComponentType<Props>,
   meanwhile: ComponentChildren = <p class="loading">Loading …</p>,
-): ComponentType<Props> {
+): Later<Props> {
   let loaded: ComponentType<Props> | undefined;
-  return function Lazy(props: Props) {
+  const early = async () => {
+    loaded = choose(await load());
+  };
+  return Object.assign(Lazy, { early });
+  function Lazy(props: Props) {
     const isFailing = useSignal(false);
     const round = useSignal(0);
     const Loaded = loaded;
@@ -36,7 +45,7 @@ export function lazyFrom<Module, Props extends object>(
     void round.value;
     if (Loaded) return <Loaded {...props} />;
     return isFailing.value ? <Problem error={NOT_LOADED} /> : meanwhile;
-  };
+  }
 }
 
 /** Tries until the module is loaded, and then calls `take` once. The returned function ends it. */
