@@ -1,4 +1,7 @@
-/** `errand notify change`. Limit: the filter is read and sent back whole, so of two changes at once one is lost. */
+/**
+ * `errand notify change`. Limit: the filter and the quiet hours are read and sent back whole, so of two changes at once one is
+ * lost.
+ */
 import type { Command } from "commander";
 import { Subscriptions } from "../../client/subscriptions.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
@@ -13,6 +16,7 @@ import { usageError } from "../failure.ts";
 import { SUBSCRIPTION, subscriptionId } from "../input/arguments.ts";
 import {
   addSubscriptionOptions,
+  type OptionOf,
   optionsOf,
   type SubscriptionOptions,
   settingsIn,
@@ -63,23 +67,21 @@ export function addChangeNotify(notify: Command, { host }: Cli): void {
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<ChangeOptions>();
       const nameOf = optionsOf(channels);
-      const resets = known(options.reset ?? []);
+      const resets = known(options, nameOf);
       const deliver = await channels.read(host);
-      const { own, filter } = settingsIn(options);
-      const changesFilter = Object.keys(filter).length > 0 || OF_FILTER.some((name) => resets.includes(name));
+      const subscriptions = new Subscriptions(await connect(host, options));
+      const before = needsBefore(options, resets) ? await subscriptions.get(id) : undefined;
+      const { own, filter } = settingsIn(withQuietOf(before, options));
       const settings = {
         ...Object.fromEntries(Object.entries(DEFAULTS).filter(([name]) => resets.includes(name))),
         ...own,
         ...(deliver.length > 0 && { deliver }),
-        ...(changesFilter && { filter }),
+        ...(changesFilter(options, resets) && { filter: changedFilter(before, filter, resets) }),
       };
       if (Object.keys(settings).length === 0) throw usageError("nothing to change", "Pass an option.");
       const read = readAs(subscriptionPatchSchema, settings);
       if (!read.success) throw unfit(issuesOf(read.error, { whole: "the change" }), nameOf);
-      const subscriptions = new Subscriptions(await connect(host, options));
-      const patch = changesFilter
-        ? { ...read.data, filter: changedFilter(await subscriptions.get(id), read.data.filter, resets) }
-        : read.data;
+      const patch = read.data;
       const changed = await subscriptions.update(id, patch).catch((error: unknown) => {
         throw withOption(error, nameOf);
       });
@@ -87,24 +89,52 @@ export function addChangeNotify(notify: Command, { host }: Cli): void {
     });
 }
 
-type Filter = Subscription["filter"];
+const changesFilter = (
+  { agent, delegator, state }: SubscriptionOptions,
+  resets: readonly string[],
+): boolean =>
+  [agent, delegator, state].some((given) => given !== undefined) ||
+  OF_FILTER.some((name) => resets.includes(name));
+
+/** Whether a part of a setting changes, which is sent whole. */
+const needsBefore = (options: SubscriptionOptions, resets: readonly string[]): boolean =>
+  changesFilter(options, resets) || (options.quiet === undefined) !== (options.zone === undefined);
+
+/** Of the quiet hours, what is not given stays. */
+function withQuietOf(before: Subscription | undefined, options: SubscriptionOptions): SubscriptionOptions {
+  const [quiet, zone] = [options.quiet ?? before?.quiet, options.zone ?? before?.quiet?.time_zone];
+  if (options.quiet === undefined && options.zone === undefined) return options;
+  return { ...options, ...(quiet && { quiet }), ...(zone !== undefined && { zone }) };
+}
 
 /** What it was before, with the changes. */
 function changedFilter(
-  { filter: before }: Subscription,
-  changes: Filter = {},
+  before: Subscription | undefined,
+  changes: Subscription["filter"] | object,
   resets: readonly string[],
-): Filter {
-  const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !resets.includes(name)));
-  return { ...kept, ...changes };
+): object {
+  const kept = Object.entries(before?.filter ?? {}).filter(([name]) => !resets.includes(name));
+  return { ...Object.fromEntries(kept), ...changes };
 }
 
-function known(names: readonly string[]): readonly string[] {
-  const unknown = names.find((name) => !RESETTABLE.includes(name));
-  if (unknown === undefined) return names;
-  const nearest = nearestName(unknown, RESETTABLE);
-  throw usageError(
-    `--reset: '${unknown}' is no setting of a subscription that can be reset`,
-    nearest === undefined ? `They are ${RESETTABLE.join(", ")}.` : `Did you mean ${nearest}?`,
-  );
+/** The settings to reset. Throws for one that there is not, or that is also set. */
+function known(options: ChangeOptions, nameOf: OptionOf): readonly string[] {
+  const { reset: names = [], name, quiet, zone, digestAbove, every, agent, delegator, state } = options;
+  const given: Readonly<Record<string, unknown>> = {
+    ...{ name, quiet: quiet ?? zone, digest_above: digestAbove, every_seconds: every },
+    ...{ agents: agent, delegators: delegator, states: state },
+  };
+  for (const one of names) {
+    if (!RESETTABLE.includes(one)) {
+      const nearest = nearestName(one, RESETTABLE);
+      throw usageError(
+        `--reset: '${one}' is no setting of a subscription that can be reset`,
+        `${nearest === undefined ? "" : `Did you mean ${nearest}? `}They are ${RESETTABLE.join(", ")}.`,
+      );
+    }
+    if (given[one] === undefined) continue;
+    const option = nameOf(OF_FILTER.some((part) => part === one) ? `filter.${one}` : one);
+    throw usageError(`${option} sets what --reset ${one} resets`, "Give one of them.");
+  }
+  return names;
 }

@@ -1,4 +1,5 @@
 /** The budgets of an agent or a token by day and month, as fields. Empty fields: no budget. */
+import type { TargetedEvent } from "preact";
 import type { AgentPatch } from "../../schema/agent.ts";
 import type { PeriodBudgets } from "../../schema/budget.ts";
 import { adopt } from "../app/adopt.ts";
@@ -17,7 +18,7 @@ export function BudgetFields({ budgets = {} }: { readonly budgets?: PeriodBudget
         <span>
           {label} <small>tokens, and a cost with its currency; then new work is refused, UTC</small>
         </span>
-        <span class="amounts">
+        <span class="amounts" onInput={requireCurrency}>
           <input
             type="number"
             name={`${period}_tokens`}
@@ -47,6 +48,14 @@ export function BudgetFields({ budgets = {} }: { readonly budgets?: PeriodBudget
       </label>
     );
   });
+}
+
+/** A cost needs its currency, and the page says so at its field. */
+export function requireCurrency({ currentTarget }: TargetedEvent<HTMLElement>): void {
+  const [cost, currency] = ["cost", "currency"].map((name) =>
+    currentTarget.querySelector<HTMLInputElement>(`[name$=${name}]`),
+  );
+  if (cost && currency) currency.required = cost.value !== "";
 }
 
 /** What the fields of a new token say; undefined: nothing. The broker refuses what is no budget. */

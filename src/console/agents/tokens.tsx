@@ -97,6 +97,7 @@ const KINDS = ["caller", "approver", "viewer", "agent"] as const;
 function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }) {
   const kind = useSignal<string>("caller");
   const name = useSignal("");
+  const round = useSignal(0);
   const { isRunning, error, run } = useAction();
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -114,6 +115,7 @@ function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }
       name.value = "";
       // The limits of one token are not those of the next.
       element.reset();
+      round.value += 1;
     });
   };
   return (
@@ -173,7 +175,7 @@ function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }
               placeholder="never"
             />
           </label>
-          <BudgetFields />
+          <BudgetFields key={round.value} />
         </div>
       </details>
       <Problem error={error} />

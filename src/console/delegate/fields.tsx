@@ -178,6 +178,7 @@ function BudgetField({ form }: Props) {
           <input {...part("cost")} type="number" min={0} step="any" />
           <input
             {...part("currency")}
+            required={values.cost !== ""}
             pattern="\s*[A-Za-z]{3}\s*"
             title="Three letters, for example USD"
             placeholder="USD"

@@ -131,6 +131,7 @@ async function world() {
     ],
     ["notify", "list"],
     ["notify", "get", subscription],
+    ["notify", "change", subscription, "--name", "nights"],
     ["notify", "test", subscription],
     ["notify", "resume", subscription],
     ["notify", "delete", subscription],

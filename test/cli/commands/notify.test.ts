@@ -95,6 +95,12 @@ test("a change keeps what is not given: settings, parts of the filter, channels 
     quiet: { from: "22:00" },
     deliver: [{ kind: "webhook", to: url }],
   });
+  expect((await change("--zone", "Europe/Paris"))?.quiet).toEqual({
+    ...{ from: "22:00", to: "07:00", time_zone: "Europe/Paris" },
+  });
+  expect((await change("--quiet", "23:00-06:00"))?.quiet).toMatchObject({
+    ...{ from: "23:00", time_zone: "Europe/Paris" },
+  });
   const reset = await change("--reset", "agents", "states", "quiet", "name", "digest_above", "every_seconds");
   expect(reset).toMatchObject({ name: null, quiet: null, digest_above: 10, every_seconds: 300 });
   expect(reset?.filter).toEqual({ delegators: ["caller:ci"] });
@@ -111,7 +117,10 @@ test("a change keeps what is not given: settings, parts of the filter, channels 
 test.each([
   [[], "nothing to change"],
   [["--reset", "agent"], "Did you mean agents?"],
+  [["--reset", "events"], "They are name, quiet, digest_above"],
+  [["--reset", "states", "--state", "failed"], "--state sets what --reset states resets"],
   [["--quiet", "22:00-07:00"], "--quiet requires --zone"],
+  [["--zone", "Europe/Paris"], "--zone requires --quiet"],
   [["--quiet", "22:00-07:00", "--zone", "Mars/Base"], "--zone"],
   [["--quiet", "22:00-22:00", "--zone", "UTC"], "--quiet: both times are the same"],
   [["--name", ""], "--name"],
