@@ -229,8 +229,14 @@ test("answer and expiry", { timeout: PATIENCE_MS }, async () => {
     const { context_id, runners } = await delegateAndLease();
     const questions = await asking(setting, runners, { expires_in_seconds: 100 });
     clock.offset_ms += 101_000;
-    const answer = ({ id }: Runner, n: number) =>
-      post(n % 2, alice, `/v1/delegations/${id}/answer`, { interrupt_id: questions[n], text: "yes" });
+    // One after the other, because the sweep needs two moves for each of them.
+    let before: Promise<unknown> = Promise.resolve();
+    const answer = ({ id }: Runner, n: number) => {
+      const body = { interrupt_id: questions[n], text: "yes" };
+      const end = before.then(() => post(n % 2, alice, `/v1/delegations/${id}/answer`, body));
+      before = end;
+      return end;
+    };
     const ends = await raceAll(runners, (round * AT_ONCE) / ROUNDS, answer, sweep);
     const after = await records(context_id);
     await each(runners, async ({ id }, n) => {
