@@ -225,18 +225,27 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await asking.ask({ seconds: 3000 }),
     ];
     const page = await openWatched(asking.url, "#/needs", PHONE);
-    const box = await approveOf(page, two).boundingBox();
-    if (!box) throw new Error("not in view");
-    const point = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    // Each form moves the questions below it when it is drawn.
+    await cardOf(page, three).getByRole("button", { name: "Yes, for 20 min" }).waitFor();
+    for (const _ of [1, 2]) await pass(page, 1);
     const finger = await page.context().newCDPSession(page);
-    const touch = (type: "touchStart" | "touchEnd") =>
-      finger.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchStart" ? [point] : [] });
-    await touch("touchStart");
-    await asking.answer(one);
-    const sooner = await asking.ask({ seconds: 100 });
-    await settled(page, asking);
-    await touch("touchEnd");
-    await cardOf(page, two).getByRole("button", { name: "Undo" }).waitFor();
+    const undo = cardOf(page, two).getByRole("button", { name: "Undo" });
+    let goes = one;
+    // Right after it was drawn, the page may ignore a tap, and says so: then the reader looks again.
+    for (;;) {
+      const box = await approveOf(page, two).boundingBox();
+      if (!box) throw new Error("not in view");
+      const point = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      await finger.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [point] });
+      await asking.answer(goes);
+      goes = await asking.ask({ seconds: 100 });
+      await settled(page, asking);
+      await finger.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+      await undo.or(moved(page)).first().waitFor();
+      if (await undo.isVisible()) break;
+      await page.clock.runFor(5_000);
+    }
+    const sooner = goes;
     await send(page);
     expect(await asking.givenBy("operator")).toEqual([{ token: two.token, decision: "approve" }]);
     asking.take(two);
