@@ -40,9 +40,12 @@ export function noOpenQuestion(delegation: Delegation): CliError {
 /** The units of the amounts that the broker asks for; empty for a question of an agent. */
 function amountsHint({ interrupt, budget }: Delegation): string {
   if (!budget || !isBudgetQuestion(interrupt?.id)) return "";
-  const { currency } = budget.limit ?? {};
-  const cost = currency === undefined ? "" : `a cost is in ${currency}, `;
-  return ` Used: ${budgetText(budget)}; ${cost}a time in seconds.`;
+  const { currency, seconds } = budget.limit ?? {};
+  const units = [
+    ...(currency === undefined ? [] : [`a cost is in ${currency}`]),
+    ...(seconds === undefined ? [] : ["a time is in seconds"]),
+  ];
+  return ` Used: ${[budgetText(budget), ...units].join("; ")}.`;
 }
 
 /** Whether the broker refused the answer because it does not fit the question. */

@@ -3,14 +3,17 @@ import { expect, test } from "vitest";
 import { as } from "../../support/broker.ts";
 import { setup } from "./cli.ts";
 
-async function asked() {
+async function asked(
+  budget: object = { cost: 2, currency: "USD", tokens: 900 },
+  usage: object = { cost: 2.5, currency: "USD" },
+) {
   const broker = await setup();
   const { api, clock, gateway } = broker;
   await api.agent("scout");
-  const body = { budget: { cost: 2, currency: "USD", tokens: 900 }, on_budget: "ask" };
+  const body = { budget, on_budget: "ask" };
   const { id } = (await api.delegate("scout", body)).body;
   const [{ lease_id }] = (await api.lease("scout", { lease_seconds: 3_600 })).body.leases;
-  await api.heartbeat(lease_id, { usage: { cost: 2.5, currency: "USD" } });
+  await api.heartbeat(lease_id, { usage });
   await gateway.sweep.tick();
   clock.offset_ms += 31_000;
   await gateway.sweep.tick();
@@ -26,6 +29,12 @@ test("an answer that does not fit says which commands do, and in which units", a
   expect(text.stderr).toContain("Used: 0 of 900 tokens, 2.5 of 2 USD, 1 attempt; a cost is in USD");
   const little = await run(["approve", id, "--data", '{"cost": 2.1}']);
   expect([little.code, little.stderr]).toEqual([64, expect.stringContaining("a cost is in USD")]);
+});
+
+test("the units are those of amounts that the budget has", async () => {
+  const { run, id } = await asked({ tokens: 900 }, { input_tokens: 1_000 });
+  const { stderr } = await run(["answer", id, "approve"]);
+  expect(stderr).toContain("Used: 1,000 of 900 tokens, 1 attempt.\n");
 });
 
 test("an approval says what the budget is now", async () => {
