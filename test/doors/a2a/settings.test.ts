@@ -81,6 +81,18 @@ test("the page names every setting", () => {
   expect(named.sort()).toEqual(Object.keys(a2aSettingsSchema.shape).sort());
 });
 
+test("settings in the message's metadata set nothing, and the page says where they belong", async () => {
+  const { raw, caller } = await setup();
+  const message = jsonMessage("go", { metadata: { errand: { priority: 8 } } });
+  const configuration = { returnImmediately: true };
+  const { task } = (await raw.rpc("SendMessage", { message, configuration })).body.result;
+  expect((await caller.get(task.id)).body).toMatchObject({
+    priority: 5,
+    message: { metadata: { errand: { priority: 8 } } },
+  });
+  expect(PAGE.replaceAll("\n", " ").includes("beside `message`, and not into the message's")).toBe(true);
+});
+
 test("each setting arrives in the delegation, and the other metadata is the delegator's", async () => {
   const { send } = await setup();
   for (const [name, [given, read, expected]] of Object.entries(SETTINGS)) {
