@@ -225,7 +225,28 @@ export async function openWatched(
   await agents;
   // What came while the page was loading is noticed in the first second, and has been seen after the next one.
   for (const _ of [1, 2]) await pass(page, 1);
+  await calm(page);
   return page;
+}
+
+/** No button has moved for longer than the page ignores presses after a move, by the page's own clock. */
+function calm(page: Page): Promise<void> {
+  return page.evaluate(
+    () =>
+      new Promise<void>((resolve) => {
+        let places = "";
+        let since = 0;
+        const look = () => {
+          const boxes = [...document.querySelectorAll("button")].map((one) => one.getBoundingClientRect());
+          const now = boxes.map(({ x, y }) => `${x} ${y}`).join();
+          if (now !== places) since = performance.now();
+          places = now;
+          if (performance.now() - since > 700) resolve();
+          else requestAnimationFrame(look);
+        };
+        look();
+      }),
+  );
 }
 
 export const WIDE: BrowserContextOptions = { viewport: { width: 1280, height: 900 } };
