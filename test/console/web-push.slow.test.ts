@@ -106,6 +106,8 @@ async function pushTo({ page, context, origin }: Started) {
   });
   await cdp.send("ServiceWorker.enable");
   const registrationId = await registered;
+  // A push for a worker that is not active yet is lost.
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
   return (data: string) => cdp.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data });
 }
 
