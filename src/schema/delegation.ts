@@ -24,6 +24,9 @@ import {
 } from "./values.ts";
 import { questionVotesSchema } from "./votes.ts";
 
+/** Of work whose delegator names no priority. */
+export const DEFAULT_PRIORITY = 5;
+
 export const LIVE_STATES = [
   "submitted",
   "working",

@@ -3,7 +3,7 @@ import { budgetText } from "../../client/budget-text.ts";
 import { usageLine } from "../../client/usage.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { BudgetShown } from "../../schema/budget.ts";
-import { type Delegation, isTerminal } from "../../schema/delegation.ts";
+import { DEFAULT_PRIORITY, type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { artifactText, filesText, howToSave } from "./artifact-line.ts";
 import { historyRows, type IsVoid } from "./history.ts";
 import { oneLine, progressText, stateText } from "./output.ts";
@@ -37,9 +37,6 @@ function withoutLast(history: Delegation["history"], ids: readonly string[] = []
   const last = new Set(ids.map((id) => history.findLastIndex(({ messageId }) => messageId === id)));
   return history.filter((_, at) => !last.has(at));
 }
-
-/** What the broker sets where the delegator names no priority. */
-const DEFAULT_PRIORITY = 5;
 
 /** A priority other than the default one, and the deadline while it may end the delegation, or if it did. */
 function termRows({ state, priority, effective_priority, deadline_at, error }: Delegation): string[][] {

@@ -51,7 +51,7 @@ export function BudgetFields({ budgets = {} }: { readonly budgets?: PeriodBudget
 }
 
 /** A cost needs its currency, and the page says so at its field. */
-export function requireCurrency({ currentTarget }: TargetedEvent<HTMLElement>): void {
+function requireCurrency({ currentTarget }: TargetedEvent<HTMLElement>): void {
   const [cost, currency] = ["cost", "currency"].map((name) =>
     currentTarget.querySelector<HTMLInputElement>(`[name$=${name}]`),
   );

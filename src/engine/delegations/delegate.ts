@@ -9,7 +9,7 @@ import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { isKnownCurrency, UNKNOWN_CURRENCY } from "../../schema/currency.ts";
-import type { DelegateRequest } from "../../schema/delegation.ts";
+import { DEFAULT_PRIORITY, type DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema, toInstant } from "../../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
@@ -28,7 +28,6 @@ import { addChild, type Lineage, lineageOf, removeChild } from "./tree.ts";
 export type Submits = Moves & NamesFiles & Pick<Broker, "clock" | "egress" | "memory" | "metrics">;
 
 const DEFAULT_TTL_MS = 604_800_000;
-const DEFAULT_PRIORITY = 5;
 const MAX_PRIORITY = 9;
 
 const priorityOf = ({ priority }: Pick<DelegateRequest, "priority">, { maxPriority }: Principal): number =>

@@ -12,7 +12,7 @@ import { formatCursor } from "../../../events/cursor.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { autoApproveSchema } from "../../../schema/auto-approve.ts";
 import { budgetSchema, onBudgetSchema } from "../../../schema/budget.ts";
-import { delegateRequestSchema } from "../../../schema/delegation.ts";
+import { DEFAULT_PRIORITY, delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { jsonObjectSchema } from "../../../schema/json-object.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
@@ -119,7 +119,7 @@ async function submit(
     await first?.();
     return await delegate(broker, principal, delegateRequest, {
       idempotencyKey,
-      body: { ...delegateRequest, priority: delegateRequest.priority ?? 5 },
+      body: { ...delegateRequest, priority: delegateRequest.priority ?? DEFAULT_PRIORITY },
       traceparent,
     });
   } catch (error) {
