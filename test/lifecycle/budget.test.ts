@@ -55,7 +55,10 @@ test("the holder is notified once, and after its time the delegation fails with 
   expect((await due()).kind).toBe("not_due");
   clock.offset_ms = 30_500;
   expect(await due()).toMatchObject({ kind: "ok", move: "exceed", state: "failed" });
-  expect(await shown()).toMatchObject({ error: { code: "budget_exceeded", retryable: false } });
+  expect((await shown()).error).toMatchObject({
+    ...{ code: "budget_exceeded", retryable: false },
+    message: "The delegation and everything under it used more than its budget: tokens 120 of 100",
+  });
   expect(await move("heartbeat", id)).toMatchObject({ kind: "lease", reason: "over_budget" });
 });
 
@@ -351,7 +354,10 @@ test("a denial fails it, also while it waited for children", async () => {
     move: "deny_budget",
     state: "failed",
   });
-  expect((await shown()).error.code).toBe("budget_exceeded");
+  expect((await shown()).error).toMatchObject({
+    ...{ code: "budget_exceeded", category: "UPSTREAM", recovery: expect.any(String) },
+    message: "The delegation and everything under it used more than its budget: tokens 11 of 10",
+  });
 });
 
 test("an ordinary delegation stores nothing of a budget", async () => {

@@ -47,7 +47,7 @@ function finish()
     record.calls_at = now + LIMITS.check_ms
   end
   if failure then
-    local json = cmd.error or failure_json(failure)
+    local json = cmd.error or failure == 'budget_exceeded' and over_budget_json() or failure_json(failure)
     store('error', json)
     show('error', json)
   end

@@ -148,6 +148,24 @@ function exceeded_amounts(b)
   return names
 end
 
+-- For people, for example `tokens 120 of 100, cost 1.5 of 1 USD`.
+function amounts_text(b, names)
+  local list = {}
+  for i, name in ipairs(names) do
+    list[i] = name .. ' ' .. amount_text('cost', used_amount(b, name)) .. ' of ' .. amount_text('cost', b.limit[name]) ..
+      (name == 'cost' and ' ' .. b.limit.currency or '')
+  end
+  return table.concat(list, ', ')
+end
+
+-- The failure, which says how much of what was used.
+function over_budget_json()
+  local b, shown = read_budget(), cjson.decode(failure_json('budget_exceeded'))
+  local names = exceeded_amounts(b)
+  if #names > 0 then shown.message = shown.message .. ': ' .. amounts_text(b, names) end
+  return cjson.encode(shown)
+end
+
 -- The answer to the broker's question. `cmd.raised`: the new limits.
 function raise_budget(b)
   local raised = cjson.decode(cmd.raised or '{}')
@@ -166,7 +184,7 @@ function asks_for_budget(interrupt_id) return string.sub(interrupt_id, 1, 11) ==
 -- The broker's question for a larger budget: an action to approve, whose arguments can be edited. It proposes to double the limit until it exceeds the use.
 function word_question()
   local b = read_budget()
-  local names, proposed, list, over, required = exceeded_amounts(b), {}, {}, {}, {}
+  local names, proposed, over, required = exceeded_amounts(b), {}, {}, {}
   -- The worker has the time after which it asks.
   if #names == 0 then names = { 'seconds' } end
   for i, name in ipairs(names) do
@@ -175,8 +193,6 @@ function word_question()
     local more = limit
     repeat more = 2 * more until more > used
     proposed[i] = quoted(name) .. ':' .. amount_text(name == 'tokens' and name or 'cost', math.min(more, largest(name)))
-    list[i] = name .. ' ' .. amount_text('cost', used) .. ' of ' .. amount_text('cost', limit) ..
-      (name == 'cost' and ' ' .. b.limit.currency or '')
   end
   local properties = {}
   for _, name in ipairs(budgeted()) do
@@ -191,7 +207,7 @@ function word_question()
   end
   local id = 'int_budget_' .. digits(record.version + 1)
   local message = '{"messageId":"msg_' .. id .. '","role":"ROLE_AGENT","parts":[{"text":"More than the budget is used: ' ..
-    table.concat(list, ', ') .. '. May it use more?"}]}'
+    amounts_text(b, names) .. '. May it use more?"}]}'
   cmd.fence, cmd.to, cmd.interrupt_id = record.fence, 'input_required', id
   cmd.interrupt = '{"id":"' .. id .. '","kind":"input","requests":[{"request_id":"budget","message":' .. message ..
     ',"schema":{"type":"object","properties":{' .. table.concat(properties, ',') ..
