@@ -19,7 +19,8 @@ import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
 import { type NamesFiles, nameFilesIn } from "../files/name-files.ts";
-import { type Asks, askMove, type Question } from "../questions/ask.ts";
+import { type Asks, askMove } from "../questions/ask-move.ts";
+import type { Question } from "../questions/asked.ts";
 import { asHolder } from "./as-holder.ts";
 import { type ReplyResult, replyMove } from "./reply.ts";
 

@@ -28,7 +28,8 @@ import { addArtifact } from "../leases/artifacts.ts";
 import { heartbeat } from "../leases/heartbeat.ts";
 import { release } from "../leases/release.ts";
 import { reply } from "../leases/reply.ts";
-import { type Asks, ask } from "../questions/ask.ts";
+import { ask } from "../questions/ask.ts";
+import type { Asks } from "../questions/ask-move.ts";
 
 const LONGEST_RETRY_MS = 500;
 /** How long a stopping gateway repeats its last call. */
