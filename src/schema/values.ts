@@ -45,7 +45,7 @@ export const principalPatternSchema = z
   );
 
 /** ISO 8601. The broker writes UTC with milliseconds; a caller may give any offset. */
-export const instantSchema = z.iso.datetime({ offset: true });
+export const instantSchema = z.iso.datetime({ offset: true, abort: true });
 
 /** A later instant plus a duration could need a five-digit year. */
 const LAST_INSTANT_MS = Date.UTC(9000, 0, 1);

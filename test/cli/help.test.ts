@@ -38,6 +38,14 @@ test("help and docs promise what holds, and use values that exist", async () => 
   expect(errors).toContain("`command_failed`");
 });
 
+test("the help of a change names no defaults: what is not given stays", async () => {
+  const help = async (...argv: string[]) => flat((await run([...argv, "--help"])).stdout);
+  for (const command of ["schedule", "notify"]) {
+    expect(await help(command, "create")).toContain("(default: ");
+    expect(await help(command, "change")).not.toContain("(default");
+  }
+});
+
 test("help COMMAND prints the help of a subcommand, too, and refuses an unknown one", async () => {
   for (const path of [["agent", "put"], ["delegate"], ["agent"], []]) {
     const { stdout } = await run([...path, "--help"]);

@@ -23,7 +23,7 @@ const PAGE = 100;
 
 const ABOUT = `
 Times are local. Each line also shows the time since the line before. Lines are cut at the width of the terminal, but not why it
-failed. With --json, it prints the events as the broker stores them, one per line.`;
+or an attempt failed. With --json, it prints the events as the broker stores them, one per line.`;
 
 export function addLogs(program: Command, { host }: Cli): void {
   program

@@ -13,7 +13,7 @@ import {
 import { nearestName } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { SUBSCRIPTION, subscriptionId } from "../input/arguments.ts";
+import { SUBSCRIPTION, subscriptionId, withoutDefaults } from "../input/arguments.ts";
 import {
   addSubscriptionOptions,
   type OptionOf,
@@ -49,8 +49,8 @@ export function addChangeNotify(notify: Command, { host }: Cli): void {
     .command("change")
     .description("change a subscription of yours; what is not given stays")
     .argument("<id>", SUBSCRIPTION, subscriptionId);
-  const channels = addSubscriptionOptions(change, () => "");
-  change
+  const channels = addSubscriptionOptions(change);
+  withoutDefaults(change)
     .option(
       "--reset <settings...>",
       `reset these settings to their defaults: ${RESETTABLE.slice(0, -1).join(", ")} or ${RESETTABLE.at(-1)}`,

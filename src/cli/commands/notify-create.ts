@@ -2,12 +2,12 @@
 import type { Command } from "commander";
 import { Subscriptions } from "../../client/subscriptions.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
-import type { NoticeKind } from "../../schema/notice.ts";
 import { subscriptionRequestSchema } from "../../schema/subscription.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import {
   addSubscriptionOptions,
+  DEFAULT_EVENTS,
   optionsOf,
   type SubscriptionOptions,
   settingsIn,
@@ -23,18 +23,11 @@ You are notified of questions that you may answer, of the end of what you delega
 that waits without a worker. The text is the agent's name, that it asks, and until when it waits, unless the operator allows
 more ('errand agent put --notify-contents'). A subscription works as long as your token is valid.`;
 
-const DEFAULT_EVENTS: readonly NoticeKind[] = ["question", "question_expiring", "question_expired"];
-const DEFAULTS = {
-  events: ` (default: ${DEFAULT_EVENTS.join(",")})`,
-  digest: " (default: 10)",
-  every: " (default: 5m)",
-};
-
 export function addCreateNotify(notify: Command, { host }: Cli): void {
   const create = notify
     .command("create")
     .description("create a subscription: from now on, notify me by these channels; prints its id");
-  const channels = addSubscriptionOptions(create, (of) => DEFAULTS[of]);
+  const channels = addSubscriptionOptions(create);
   create
     .addHelpText("after", ABOUT)
     .addHelpText(

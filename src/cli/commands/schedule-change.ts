@@ -7,7 +7,7 @@ import { nearestName } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, SCHEDULE, scheduleId } from "../input/arguments.ts";
+import { agentName, SCHEDULE, scheduleId, withoutDefaults } from "../input/arguments.ts";
 import {
   addTermsOptions,
   addWorkOptions,
@@ -37,7 +37,7 @@ export function addChangeSchedule(schedule: Command, { host }: Cli): void {
     .argument("<id>", SCHEDULE, scheduleId)
     .argument("[task...]", "another task; '-' reads it from stdin");
   addCalendarOptions(change).option("--agent <name>", "delegate to another agent", agentName);
-  addTermsOptions(addWorkOptions(change))
+  withoutDefaults(addTermsOptions(addWorkOptions(change)))
     .option(
       "--reset <settings...>",
       "reset these settings to their defaults, for example name, time_zone, budget or ttl_seconds",

@@ -89,6 +89,13 @@ export function json(value: string): unknown {
   }
 }
 
+/** For a command that changes settings: what is not given stays, so its help names no defaults. */
+export function withoutDefaults(command: Command): Command {
+  for (const option of command.options)
+    option.description = option.description.replace(/ \(default:? [^)]+\)$/, "");
+  return command;
+}
+
 /**
  * The options of backup, restore and migrate that say where the data of a broker is. `--data-dir` wins over ERRAND_REDIS_URL, so both options together would be
  * ambiguous.

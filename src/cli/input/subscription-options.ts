@@ -35,14 +35,13 @@ function quietHours(text: string): { readonly from: string; readonly to: string 
   throw new InvalidArgumentError("It must be two times of the day, for example 22:00-07:00.");
 }
 
-/** `note`: what is said behind an option, such as its default. */
-export function addSubscriptionOptions(
-  command: Command,
-  note: (of: "events" | "digest" | "every") => string,
-): Channels {
+/** What a subscription notifies of unless the options say it. */
+export const DEFAULT_EVENTS: readonly NoticeKind[] = ["question", "question_expiring", "question_expired"];
+
+export function addSubscriptionOptions(command: Command): Channels {
   command.option(
     "--on <events>",
-    `what to be notified of, separated by commas: ${noticeSchema.options.join(", ")}${note("events")}`,
+    `what to be notified of, separated by commas: ${noticeSchema.options.join(", ")} (default: ${DEFAULT_EVENTS.join(",")})`,
     separated(noticeSchema.options, events),
   );
   const channels = addChannelOptions(command);
@@ -61,12 +60,12 @@ export function addSubscriptionOptions(
     .option("--zone <name>", "the time zone of --quiet, for example Europe/Berlin")
     .option(
       "--digest-above <n>",
-      `when more notifications than this are due, they are sent as one${note("digest")}`,
+      "when more notifications than this are due, they are sent as one (default: 10)",
       wholeBetween(1, 100),
     )
     .option(
       "--every <duration>",
-      `of no_worker: at most one for each agent in this time${note("every")}`,
+      "of no_worker: at most one for each agent in this time (default: 5m)",
       duration,
     )
     .option("--name <text>", "a name for people");

@@ -23,10 +23,12 @@ import { missingText } from "./votes.ts";
 
 const GAP_WIDTH = "59 min later".length;
 const SHORTEST_GAP_MS = 1_000;
+/** Why an attempt did not succeed is as much worth as why the delegation failed. */
+const WITH_REASON: ReadonlySet<string> = new Set(["retrying", "released"]);
 
 /**
- * Turns events into lines, one after the other. `width`: the longest line; `wrap`: where the end of a failure continues on
- * the next line, which is not cut; `files`: those of the task.
+ * Turns events into lines, one after the other. `width`: the longest line; `wrap`: where the reason of a failure continues
+ * on the next line, which is not cut; `files`: those of the task.
  */
 export class Story {
   readonly #paint: Painter;
@@ -55,7 +57,8 @@ export class Story {
     const head = `${time}  ${later.padStart(GAP_WIDTH)}  `;
     const words = oneLine(wordsOf(event, at - this.#startedAt, this.#files));
     const parts =
-      event.type === "DELEGATION_FAILED"
+      event.type === "DELEGATION_FAILED" ||
+      (event.type === "DELEGATION_STATUS" && WITH_REASON.has(event.status))
         ? wrapText(words, this.#wrap - head.length).split("\n")
         : [cutTo(words, this.#width - head.length)];
     const color = colorOf(event, this.#paint);

@@ -69,7 +69,7 @@ test("tells the story of a delegation in words, in order", async () => {
     'scout asked: "may I?" [deploy {"host":"db1"}]',
     'operator answered: approve, host "db1" → "db9", "but ge…',
     "picked up by w1",
-    "the attempt failed; again not before TIME: no_spade…",
+    "the attempt failed; again not before TIME: no_spade: None.",
     "picked up by w1, attempt 2",
     "given back by the worker: going home",
     "picked up by w1, attempt 2",
@@ -78,13 +78,13 @@ test("tells the story of a delegation in words, in order", async () => {
     expect.stringMatching(/^completed after 9 min \d+ s in attempt 3: "done indeed"$/),
   ]);
   expect(words(stdout)[1]).toMatch(/^2 min later/);
-  for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  // In a pipe, a reason is never cut.
+  for (const line of stdout.split("\n"))
+    if (!line.includes("no_spade")) expect(line.length).toBeLessThanOrEqual(80);
   const wide = (await run(["logs", id, "--wide"])).stdout;
-  expect(wide).toContain("no_spade: None.");
   expect(wide).toContain('with map.png (3 bytes): "dig here"\n');
   const { id: canceled } = (await api.delegate("scout")).body;
   await api.cancel(canceled, { reason: LONG });
-  // In a pipe, too, the reason of the end is never cut.
   expect(words((await run(["logs", canceled])).stdout).at(-1)).toMatch(
     new RegExp(`^canceled after .*: Canceled by operator: ${LONG}$`),
   );

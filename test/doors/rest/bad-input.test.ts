@@ -214,6 +214,13 @@ test.each([
   ]);
 });
 
+test("what is no instant has one reason", async () => {
+  const { api } = await setup();
+  const { status, body } = await api.delegate("scout", { deadline: "tomorrow" });
+  expect([status, body.details?.issues]).toEqual([400, [{ path: "deadline", reason: expect.any(String) }]]);
+  expect(body.details?.issues[0]?.reason).not.toContain("9000");
+});
+
 test("the latest accepted instants are formatted correctly", async () => {
   const { api } = await setup();
   const not_before = "8999-12-31T23:59:59.999Z";
