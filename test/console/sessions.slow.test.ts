@@ -134,6 +134,35 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((await api.get(id)).body.state).toBe("input_required");
   });
 
+  test("nothing that one person selected, approved or opened is there for the next in the same page", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer", { votes: { needed: 3 } });
+    const [ann, ben] = await Promise.all([as(url, "approver:ann"), as(url, "approver:ben")]);
+    for (const n of [1, 2, 3]) {
+      const { id } = (await api.delegate("deployer", { task: `Deploy ${n}` })).body;
+      const [{ lease_id }] = (await api.lease("deployer")).body.leases;
+      const action = { name: "deploy", arguments: { n } };
+      const { interrupt_id } = (await api.interrupt(lease_id, { text: "Now?", action })).body;
+      if (n === 1) await ann.answer(id, interrupt_id, { decision: "approve" });
+    }
+    const { page } = await openTab(url, { expected: LOST });
+    await signIn(page, ann.token);
+    await page.getByText("You approved. 2 more are needed.").waitFor();
+    await page.getByRole("checkbox", { name: /Deploy 2$/ }).check();
+    await page.getByRole("button", { name: "Approve 1" }).waitFor();
+    await page.getByRole("heading", { name: "Live" }).click();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+    await api.call("DELETE", `/v1/tokens/${ann.tokenId}`);
+    await page.getByText("Your session has ended").waitFor();
+    await signIn(page, ben.token);
+    await page.locator(".needs").getByText("ann approved").first().waitFor();
+    expect(await page.getByText("your approval is void").count()).toBe(0);
+    expect(await page.getByRole("checkbox", { checked: true }).count()).toBe(0);
+    expect(await page.getByRole("dialog").count()).toBe(0);
+  });
+
   test("a revoked token signs out while watching, and its secret is gone", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -65,7 +65,7 @@ export function Shell() {
     return () => {
       noLater();
       hasShell.value = false;
-      paletteIsOpen.value = false;
+      paletteIsOpen.value = helpIsOpen.value = false;
       isWatched.value = false;
       for (const stop of stops) stop();
     };

@@ -2,8 +2,9 @@
  * Several questions decided together: those that are selected. Each is decided by the button of its own form, so that an
  * edit or a comment in it counts, and each can be taken back.
  */
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { session } from "../session/session.ts";
 import { undo, waitingIds } from "./answers.ts";
 import { mine } from "./mine.ts";
 import { pending } from "./outcomes.ts";
@@ -11,6 +12,11 @@ import { type Decision, isDecidable } from "./proposal.ts";
 
 /** The ids of questions. Some may have been answered meanwhile. */
 const selected = signal<ReadonlySet<string>>(new Set());
+// What one person selected is not selected for the next.
+effect(() => {
+  void session.value;
+  selected.value = new Set();
+});
 
 /** The ids of the open questions that can be decided together. */
 const decidable = computed(() =>

@@ -1,3 +1,4 @@
+import { effect } from "@preact/signals";
 import { isDeniable } from "../../schema/choices.ts";
 import { isOwnWork } from "../../schema/counted-votes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
@@ -14,6 +15,10 @@ import { optionText } from "./proposal.ts";
 
 /** The questions that the reader approved in this page. */
 const approved = new Set<string>();
+effect(() => {
+  void session.value;
+  approved.clear();
+});
 
 interface LineProps {
   readonly listed: ListedDelegation;
