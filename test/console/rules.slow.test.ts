@@ -79,6 +79,24 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByText("by rule").waitFor();
   });
 
+  test("a rule that the broker refuses is not said to be there", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout")).body;
+    await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, question("/srv/a"));
+    const { page } = await openTab(url, { movesClock: true, expected: /Failed to load resource/ });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Yes, for 20 min the same: fs.write" }).click();
+    await page.getByRole("button", { name: "Undo" }).waitFor();
+    await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+    await pass(page, 6);
+    await page.getByText(/^Approved, but no rule was made\. Agent 'scout' takes answers only/).waitFor();
+    expect(await page.getByText("and the same").count()).toBe(0);
+    expect((await api.get(id)).body.state).toBe("submitted");
+  });
+
   test("does not offer what the broker would refuse", async () => {
     const { url } = await startBroker();
     const api = client(url);

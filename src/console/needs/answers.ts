@@ -89,10 +89,18 @@ async function sendNow(one: Pending): Promise<void> {
     });
     if (isOver()) return;
     // A vote leaves it open, and then the question itself says so.
-    if (answered.interrupt?.id !== id)
-      note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
+    const isOpen = answered.interrupt?.id === id;
+    const say = (text: string) => note(id, { listed, text, at: new Date(now.peek()).toISOString() });
+    if (!isOpen) say(one.done);
     show(answered);
-    await one.then?.(connection);
+    await one.then?.(connection).catch((error: unknown) => {
+      checkSession(error);
+      if (isOver()) return;
+      const lost = isUncertain(error) ? "it is not known whether the rule was made" : "no rule was made";
+      const text = `Approved, but ${lost}. ${error instanceof Error ? error.message : String(error)}`;
+      if (isOpen) failures.set(id, new Error(text));
+      else say(text);
+    });
   } catch (error) {
     checkSession(error);
     if (isOver()) return;

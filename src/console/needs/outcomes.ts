@@ -69,7 +69,8 @@ export const failures = new SignalMap<unknown>();
 export const unsent = new SignalMap<Pending>();
 export function note(id: string, text: Note): void {
   notes.set(id, text);
-  setTimeout(() => notes.delete(id), NOTE_MS);
+  // A later note has its own time.
+  setTimeout(() => notes.get(id) === text && notes.delete(id), NOTE_MS);
 }
 
 /** The note on a question that nobody is known to have answered. */
