@@ -156,4 +156,27 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await boxOf(page.locator(".question", { hasText: "Two?" }))).toEqual(before);
     await page.locator(".question.over", { hasText: "Two?" }).getByText("Approved").waitFor();
   });
+
+  test("several are denied together only as far as they offer that", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const options = ["approve", "Tonight"];
+    const ids = [await ask(api, { text: "One?", options }), await ask(api, { text: "Two?", options })];
+    ids.push(await ask(api, { text: "Three?", action: { name: "do", arguments: {} } }));
+    const page = await open(url, { viewport: { width: 1280, height: 900 } });
+    await showView(page, "#/live");
+    const bar = page.locator(".several");
+    const box = (text: string) => page.locator(".question", { hasText: text }).getByRole("checkbox");
+    await tick(box("One?"));
+    await bar.getByRole("button", { name: "Approve 1" }).waitFor();
+    expect(await bar.getByRole("button", { name: /^Deny/ }).count()).toBe(0);
+    await bar.getByRole("button", { name: "Select all 3" }).click();
+    await bar.getByRole("button", { name: "Approve 3" }).waitFor();
+    await bar.getByRole("button", { name: "Deny 1" }).click();
+    await bar.getByRole("button", { name: "Approve 2" }).waitFor();
+    await pass(page, 5);
+    const states = async () =>
+      (await Promise.all(ids.map((id) => api.get(id)))).map(({ body }) => body.state);
+    await until(async () => (await states()).join() === "input_required,input_required,submitted");
+  });
 });

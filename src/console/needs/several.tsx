@@ -3,6 +3,7 @@
  * edit or a comment in it counts, and each can be taken back.
  */
 import { computed, effect, signal } from "@preact/signals";
+import { isDeniable } from "../../schema/choices.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { session } from "../session/session.ts";
 import { undo, waitingIds } from "./answers.ts";
@@ -60,6 +61,10 @@ export function Several({ questions }: { readonly questions: readonly { readonly
   const waiting = waitingIds();
   const chosen = open.filter((id) => selected.value.has(id) && !pending.get(id));
   if (chosen.length === 0 && waiting.length < 2) return null;
+  // Its agent may offer something else in place of deny.
+  const deniable = mine.value.filter(
+    ({ interrupt }) => interrupt && chosen.includes(interrupt.id) && isDeniable(interrupt),
+  ).length;
   const decide = (decision: Decision) => {
     for (const id of chosen) buttonOf(id, decision)?.click();
     // An answer that could not be sent, such as an edit that does not fit, leaves its question selected.
@@ -79,9 +84,11 @@ export function Several({ questions }: { readonly questions: readonly { readonly
           <button type="button" class="approve" onClick={() => decide("approve")}>
             Approve {chosen.length}
           </button>
-          <button type="button" onClick={() => decide("deny")}>
-            Deny {chosen.length}
-          </button>
+          {deniable > 0 && (
+            <button type="button" onClick={() => decide("deny")}>
+              Deny {deniable}
+            </button>
+          )}
           {chosen.length < open.length && (
             <button
               type="button"
