@@ -43,6 +43,30 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".chart-times b", { hasText: "delegated 0" }).waitFor();
   });
 
+  test("on a phone, the view that came first stays when questions come and go", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const ask = async (text: string) => {
+      const { id } = (await api.delegate("scout", { task: text })).body;
+      const [{ lease_id }] = (await api.lease("scout")).body.leases;
+      const { interrupt_id } = (await api.interrupt(lease_id, { text })).body;
+      return { id, interrupt_id };
+    };
+    const { page } = await openTab(url, { ...TOUCH, viewport: { width: 390, height: 780 } });
+    await signIn(page, "#live-title");
+    await page.locator(".agent-row").waitFor();
+    const first = await ask("Where to?");
+    await page.getByRole("link", { name: "Needs you 1" }).waitFor();
+    await page.locator("#live-title").waitFor();
+    // Whoever comes then begins with it, and learns that somebody else answered.
+    await page.reload();
+    await page.locator("textarea").fill("To the north, because");
+    await api.answer(first.id, first.interrupt_id, { text: "South" });
+    await page.getByText("operator answered this").waitFor();
+    expect(await page.locator("#live-title").count()).toBe(0);
+  });
+
   test("the work of an agent keeps its places under a mouse, not where a screen was tapped last", async () => {
     const { url } = await startBroker();
     const api = client(url);

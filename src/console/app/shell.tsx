@@ -3,6 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { startAgents } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
+import { hasQuestions } from "../data/delegations.ts";
 import { startStream } from "../data/stream.ts";
 import { Live } from "../live/live.tsx";
 import { isWatched } from "../needs/lazy-fields.tsx";
@@ -70,7 +71,7 @@ export function Shell() {
       for (const stop of stops) stop();
     };
   }, []);
-  const view = viewOf();
+  const view = useView();
   const id = opened.value;
   useFocus(id);
   const Page = PAGES[view];
@@ -150,9 +151,13 @@ function Questions() {
   return isPhone.value ? <Needs /> : <Inbox />;
 }
 
-/** The view if the URL names none: the open questions, if there are any. */
-function viewOf(): View {
-  return route.value.view ?? (mine.value.length > 0 && isPhone.value ? "needs" : "live");
+/** The view if the URL names none: the open questions, if there are any. What comes or goes later changes it no more. */
+function useView(): View {
+  const first = useRef<View | null>(null);
+  const { view } = route.value;
+  const chosen = view ?? first.current ?? (mine.value.length > 0 && isPhone.value ? "needs" : "live");
+  first.current = view === null && hasQuestions.value ? chosen : null;
+  return chosen;
 }
 
 /** On a phone, the main views are under the thumb. */
