@@ -1,7 +1,7 @@
 /** The page of an answer link, on a phone: what it shows, what a press does, and what it says when the link is dead. */
 import { describe, expect, test } from "vitest";
 import { as } from "../support/broker.ts";
-import { openTab, SKIP } from "../support/browser.ts";
+import { holdBack, openTab, SKIP } from "../support/browser.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { bodies, startSubscribed } from "../support/subscribed.ts";
 import { until } from "../support/until.ts";
@@ -57,6 +57,55 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await again.getByRole("heading", { name: "This link answers nothing" }).waitFor();
     await page.reload();
     await page.getByRole("heading", { name: "This link answers nothing" }).waitFor();
+  });
+
+  test("whatever is asked fits a phone, is seen as it is, and its addresses can be followed", async () => {
+    const { ask, api } = await setup();
+    const wide = async (link: string) => {
+      const { page } = await openTab(link, PHONE);
+      await page.getByRole("heading", { name: "asks" }).waitFor();
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+      return page;
+    };
+    const asked = await ask({
+      message: {
+        parts: [
+          { text: "See https://git.example/web/pull/4812, then decide." },
+          { raw: "A".repeat(4_000), mediaType: "image/png", filename: "chart.png" },
+          { data: { lines: 3 } },
+        ],
+      },
+      action: { name: "run", arguments: { sql: "select 1;\nselect 2;", path: "photo\u202egpj.exe" } },
+    });
+    const page = await wide(asked.link);
+    await page.getByRole("link", { name: "https://git.example/web/pull/4812", exact: true }).waitFor();
+    await page.getByText("File: chart.png (image/png, 3 kB).").waitFor();
+    const values = await page.locator("dd").allTextContents();
+    expect(values).toEqual(["select 1;\nselect 2;", "photo\\u{202e}gpj.exe"]);
+    expect(await page.locator("main").textContent()).not.toContain("AAAA");
+    await api.lease("scout");
+    const { link } = await ask({ text: "Which?", options: ["approve", "x".repeat(200)] });
+    await wide(link);
+    // Opened in the same tab, only what follows the sign of the address changes.
+    await page.goto(link);
+    await page.getByText("Which?").waitFor();
+  });
+
+  test("a page that cannot reach the broker says so, offers to try again, and says that it sends", async () => {
+    const { ask } = await setup();
+    const { link } = await ask({ text: "Now?", options: ["approve", "deny"] });
+    const { page } = await openTab("about:blank", { ...PHONE, expected: /Failed to load resource/ });
+    await page.route("**/v1/links/question", (route) => route.abort());
+    await page.goto(link);
+    await page.getByRole("heading", { name: "The question could not be read" }).waitFor();
+    await page.unroute("**/v1/links/question");
+    await page.getByRole("button", { name: "Try again" }).tap();
+    await page.getByRole("heading", { name: "scout asks" }).waitFor();
+    const { release } = await holdBack(page, /links\/answer/);
+    await page.getByRole("button", { name: "Approve" }).tap();
+    await page.getByText("Sending …").waitFor();
+    release();
+    await page.getByRole("heading", { name: "Approved" }).waitFor();
   });
 
   test("of several approvals it says who gave them, and that more are needed", async () => {

@@ -1,7 +1,7 @@
 /** Web addresses in plain text. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { piecesOf } from "../../src/console/ui/linked.tsx";
+import { piecesOf } from "../../src/console/ui/pieces.ts";
 
 const linksIn = (text: string): string[] =>
   piecesOf(text).flatMap((piece) => (piece.isLink ? [piece.text] : []));

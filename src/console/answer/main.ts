@@ -2,12 +2,19 @@
  * The page of an answer link. The secret is what follows `#`, which no browser sends to a server by itself: the page posts it.
  * Limit: it shows and answers one question, with plain elements and nothing of the console, so that it is small on a phone.
  */
+import type { Part } from "../../schema/a2a.ts";
+import { isStored } from "../../schema/file-url.ts";
 import type { LinkAnswered, LinkQuestion } from "../../schema/link.ts";
+import { piecesOf } from "../ui/pieces.ts";
+import { visible } from "../ui/visible.ts";
 
 const token = location.hash.slice(1);
 const main = document.querySelector("main") ?? document.body;
 
-type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly detail: string };
+/** `status` 0: the broker did not answer. */
+type Answer<T> =
+  | { readonly ok: true; readonly body: T }
+  | { readonly ok: false; readonly status: number; readonly detail: string };
 
 /** The broker of this page made the body, so its shape is known. */
 async function post<T>(path: string, body: Record<string, unknown>): Promise<Answer<T>> {
@@ -17,11 +24,12 @@ async function post<T>(path: string, body: Record<string, unknown>): Promise<Ans
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ token, ...body }),
     });
-    if (!response.ok) return { ok: false, detail: detailOf(await response.json()) };
+    const { status } = response;
+    if (!response.ok) return { ok: false, status, detail: detailOf(await response.json()) };
     const answer: T = await response.json();
     return { ok: true, body: answer };
   } catch {
-    return { ok: false, detail: "The broker does not answer. Try again." };
+    return { ok: false, status: 0, detail: "The broker does not answer. Try again." };
   }
 }
 
@@ -49,29 +57,83 @@ function signIn(text: string, delegation = ""): HTMLElement {
   return line;
 }
 
-function showFailure(detail: string): void {
+/** A link that the broker refuses is dead; one that it could not look at may be tried again. */
+function showFailure(status: number, detail: string): void {
+  const isDead = status === 400 || status === 404;
+  const again = element("button", "Try again");
+  again.type = "button";
+  again.addEventListener("click", () => {
+    again.disabled = true;
+    void start();
+  });
   main.replaceChildren(
-    element("h1", "This link answers nothing"),
+    element("h1", isDead ? "This link answers nothing" : "The question could not be read"),
     element("p", detail, "failed"),
-    signIn("Open the console"),
+    ...(isDead ? [signIn("Open the console")] : [again]),
   );
 }
 
 type Request = LinkQuestion["interrupt"]["requests"][number];
 
+/** Web addresses in it are links, whose text is the whole address. */
+function words(text: string): HTMLElement {
+  const line = element("p", "", "words");
+  line.dir = "auto";
+  for (const piece of piecesOf(text)) {
+    if (!piece.isLink) line.append(piece.text);
+    else line.append(Object.assign(element("a", piece.text), { href: piece.text, ...NEW_TAB }));
+  }
+  return line;
+}
+const NEW_TAB = { target: "_blank", rel: "noreferrer noopener" } as const;
+
+const json = (value: unknown): string => visible(JSON.stringify(value, null, 2));
+
+/** A file is named, and shown in the console. */
+function partElement({ text, raw, url, data, filename, mediaType }: Part, delegation: string): HTMLElement {
+  if (text !== undefined) return words(text);
+  if (raw === undefined && (url === undefined || !isStored({ url })))
+    return url === undefined ? element("pre", json(data)) : words(filename ? `${filename}: ${url}` : url);
+  const kilobytes = raw === undefined ? "" : `${Math.ceil((raw.length * 3) / 4 / 1000)} kB`;
+  const facts = [mediaType, kilobytes].filter(Boolean).join(", ");
+  const line = element(
+    "p",
+    visible(`File: ${filename ?? "without a name"}${facts && ` (${facts})`}. `),
+    "words",
+  );
+  const link = Object.assign(element("a", "Sign in to see it"), { href: `./#/d/${delegation}` });
+  line.append(link);
+  return line;
+}
+
+/** Each argument below its name, a text in its lines. */
+function argumentList(given: unknown): HTMLElement {
+  const list = element("dl");
+  for (const [name, value] of Object.entries(Object(given))) {
+    const isText = typeof value === "string" && value !== "";
+    const shown = element("dd", isText ? visible(value) : json(value));
+    if (isText) shown.dir = "auto";
+    list.append(element("dt", visible(name)), shown);
+  }
+  return list;
+}
+
 /** `isHere`: it is answered on this page, whose buttons are the choices. */
-function requestSection({ message, action, options }: Request, isHere: boolean): HTMLElement {
+function requestSection(
+  { message, action, options }: Request,
+  isHere: boolean,
+  delegation: string,
+): HTMLElement {
   const section = element("section");
-  for (const part of message.parts) {
-    const text = "text" in part && typeof part.text === "string" ? part.text : JSON.stringify(part, null, 2);
-    section.append(element("p", text, "words"));
-  }
+  for (const part of message.parts) section.append(partElement(part, delegation));
   if (action) {
-    section.append(element("p", `It wants to do: ${action.name}`, "words"));
-    section.append(element("pre", JSON.stringify(action.arguments ?? {}, null, 2)));
+    section.append(element("p", `It wants to do: ${visible(action.name)}`, "words"));
+    section.append(argumentList(action.arguments));
   }
-  if (options && !action && !isHere)
-    section.append(element("p", `Choices: ${options.map(String).join(", ")}`, "dim"));
+  if (options && !action && !isHere) {
+    const choices = options.map((one) => (typeof one === "string" ? visible(one) : json(one)));
+    section.append(element("p", `Choices: ${choices.join(", ")}`, "dim"));
+  }
   return section;
 }
 
@@ -109,13 +171,13 @@ function votesLines({ interrupt, no_approval, delegation_id }: LinkQuestion): HT
 }
 
 function show(question: LinkQuestion): void {
-  const { agent, person, interrupt, task_preview, answer } = question;
+  const { agent, person, interrupt, task_preview, answer, delegation_id } = question;
   document.title = `${agent} asks · Errand`;
   const until = new Date(interrupt.expires_at).toLocaleString([], { timeZoneName: "short" });
   main.replaceChildren(
     element("h1", `${agent} asks`),
     element("p", task_preview, "dim words"),
-    ...interrupt.requests.map((request) => requestSection(request, answer !== "sign_in")),
+    ...interrupt.requests.map((request) => requestSection(request, answer !== "sign_in", delegation_id)),
     ...votesLines(question),
     element("p", `Whoever has this link answers as ${person}. Do not pass it on.`, "warning"),
     element("p", `Open until ${until}, or until somebody answers.`, "dim"),
@@ -128,8 +190,9 @@ function controls(
   answer: LinkQuestion["answer"],
 ): HTMLElement[] {
   if (answer === "sign_in") return [signIn("Sign in to answer it")];
-  const words = element("textarea");
-  words.maxLength = 10_000;
+  const typed = element("textarea");
+  typed.maxLength = 10_000;
+  typed.dir = "auto";
   const [only] = interrupt.requests;
   const options = only?.options ?? [];
   const choices = element("div", "", "choices");
@@ -144,8 +207,10 @@ function controls(
     button.type = "button";
     button.addEventListener("click", async () => {
       const given = body();
-      if (given === null) return words.focus();
+      if (given === null) return typed.focus();
       for (const one of choices.querySelectorAll("button")) one.disabled = true;
+      outcome.className = "dim";
+      outcome.textContent = "Sending …";
       const sent = await post<LinkAnswered>("answer", given);
       if (sent.ok) {
         const { votes } = sent.body;
@@ -166,9 +231,9 @@ function controls(
     choices.append(button);
   };
   if (answer === "text" && options.length > 0) {
-    const offered = options.map(String).filter((option) => !no_approval || option === "deny");
+    const offered = options.filter(isText).filter((option) => !no_approval || option === "deny");
     for (const option of offered)
-      press(option, "", `Sent: ${option}`, () =>
+      press(visible(option), "", `Sent: ${visible(option)}`, () =>
         option === "approve" || option === "deny" ? { decision: option } : { text: option },
       );
     return [choices, outcome];
@@ -177,18 +242,22 @@ function controls(
     "label",
     answer === "decision" ? "A comment for the agent, if you like" : "Your answer",
   );
-  label.append(words);
+  label.append(typed);
   if (answer === "decision") {
-    const comment = () => (words.value.trim() === "" ? {} : { text: words.value });
+    const comment = () => (typed.value.trim() === "" ? {} : { text: typed.value });
     if (!no_approval) press("Approve", "approve", "Approved", () => ({ decision: "approve", ...comment() }));
     press("Deny", "deny", "Denied", () => ({ decision: "deny", ...comment() }));
-  } else press("Send", "approve", "Sent", () => (words.value.trim() === "" ? null : { text: words.value }));
+  } else press("Send", "approve", "Sent", () => (typed.value.trim() === "" ? null : { text: typed.value }));
   return [label, choices, outcome];
 }
+
+const isText = (option: unknown): option is string => typeof option === "string";
 
 async function start(): Promise<void> {
   const found = await post<LinkQuestion>("question", {});
   if (found.ok) show(found.body);
-  else showFailure(found.detail);
+  else showFailure(found.status, found.detail);
 }
 void start();
+// Another link, opened in the same tab, changes only what follows `#`.
+addEventListener("hashchange", () => location.reload());
