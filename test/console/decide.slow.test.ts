@@ -162,11 +162,17 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const api = client(url);
     const options = ["approve", "Tonight"];
     const ids = [await ask(api, { text: "One?", options }), await ask(api, { text: "Two?", options })];
-    ids.push(await ask(api, { text: "Three?", action: { name: "do", arguments: {} } }));
+    const action = { name: "do\u2066", arguments: { path: "x\u202egpj", faces: "👨‍👩‍👧" } };
+    ids.push(await ask(api, { text: "Three?", action }));
     const page = await open(url, { viewport: { width: 1280, height: 900 } });
     await showView(page, "#/live");
     const bar = page.locator(".several");
     const box = (text: string) => page.locator(".question", { hasText: text }).getByRole("checkbox");
+    // Who approves it sees what would turn the direction of the text.
+    const proposal = page.locator(".proposal");
+    await proposal.getByText("do\\u{2066}", { exact: true }).waitFor();
+    await proposal.getByText("x\\u{202e}gpj", { exact: true }).waitFor();
+    await proposal.getByText("👨‍👩‍👧", { exact: true }).waitFor();
     await tick(box("One?"));
     await bar.getByRole("button", { name: "Approve 1" }).waitFor();
     expect(await bar.getByRole("button", { name: /^Deny/ }).count()).toBe(0);

@@ -11,6 +11,7 @@ import { Fold } from "../ui/fold.tsx";
 import { Output } from "../ui/output.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
+import { visible } from "../ui/visible.ts";
 import { count } from "../ui/words.ts";
 import { CommentField, TextAnswer } from "./answer-text.tsx";
 import { votersText } from "./ballot.ts";
@@ -243,7 +244,7 @@ function DecisionButton({ decision, object, isPrimary, hasComment, how, onDecide
 }
 
 function OptionButton({ option, onGive }: { readonly option: unknown; readonly onGive: Props["onGive"] }) {
-  const text = optionText(option);
+  const text = visible(optionText(option));
   const answer = typeof option === "string" ? { text: option } : { data: option };
   return (
     <button type="button" class="option" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>

@@ -1,5 +1,6 @@
 import { Code } from "./code.tsx";
 import { Said } from "./said.tsx";
+import { visible } from "./visible.ts";
 
 /** JSON as a table of names and values where it is flat, else as formatted text. */
 export function Json({ value }: { readonly value: unknown }) {
@@ -9,7 +10,7 @@ export function Json({ value }: { readonly value: unknown }) {
         {Object.entries(value).map(([name, member]) => (
           <div key={name}>
             <dt>
-              <Said>{name}</Said>
+              <Said>{visible(name)}</Said>
             </dt>
             <dd>
               <Value value={member} />
@@ -23,13 +24,13 @@ export function Json({ value }: { readonly value: unknown }) {
 }
 
 export function JsonText({ value }: { readonly value: unknown }) {
-  return <Code>{JSON.stringify(value, null, 2)}</Code>;
+  return <Code>{visible(JSON.stringify(value, null, 2) ?? "")}</Code>;
 }
 
 /** A text as it is, a list as its items, each apart. */
 function Value({ value }: { readonly value: unknown }) {
   if (!Array.isArray(value) || value.length === 0)
-    return <Said>{typeof value === "string" ? value : JSON.stringify(value)}</Said>;
+    return <Said>{visible(typeof value === "string" ? value : JSON.stringify(value))}</Said>;
   return (
     <ul class="items">
       {value.map((item, index) => (
