@@ -10,6 +10,7 @@ import { agentsByNeed } from "../live/agents-by-need.ts";
 import { isOperator } from "../session/rights.ts";
 import { CommandLine } from "../ui/command-line.tsx";
 import { Empty } from "../ui/empty.tsx";
+import { styles as headStyles } from "../ui/page-head.css";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useSearch } from "../ui/use-search.tsx";
 import { Windowed } from "../ui/windowed.tsx";
@@ -19,7 +20,7 @@ import { AuditLog } from "./audit-log.tsx";
 import { NewAgent } from "./new-agent.tsx";
 import { Tokens } from "./tokens.tsx";
 
-adopt(styles);
+adopt(headStyles, styles);
 
 const Schedules = lazyFrom(
   () => import("../schedules/schedules.tsx"),

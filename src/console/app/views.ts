@@ -1,35 +1,34 @@
 /** The views that are loaded when they are first shown, or soon after the page. */
 import { loadFiles } from "../delegation/files/lazy-tab.ts";
-import { lazy } from "./lazy.tsx";
-import { lazyFrom } from "./lazy-from.tsx";
+import { lazy, lazyView } from "./lazy.tsx";
 
 const loadDelegation = () => import("../delegation/view.ts");
 
 export const Inbox = lazy((later) => later.Inbox);
 // These have a file of their own; the others share one.
-export const Agents = lazyFrom(
+export const Agents = lazyView(
   () => import("../agents/agents.tsx"),
   ({ Agents: loaded }) => loaded,
 );
-export const DelegationPane = lazyFrom(loadDelegation, ({ DelegationPane: loaded }) => loaded);
-export const PaneEdge = lazyFrom(loadDelegation, ({ PaneEdge: loaded }) => loaded, null);
-export const Answered = lazyFrom(
+export const DelegationPane = lazyView(loadDelegation, ({ DelegationPane: loaded }) => loaded);
+export const PaneEdge = lazyView(loadDelegation, ({ PaneEdge: loaded }) => loaded, null);
+export const Answered = lazyView(
   () => import("../answered/answered.tsx"),
   ({ Answered: loaded }) => loaded,
 );
-export const Charts = lazyFrom(
+export const Charts = lazyView(
   () => import("../charts/charts.tsx"),
   ({ Charts: loaded }) => loaded,
 );
-export const Find = lazyFrom(
+export const Find = lazyView(
   () => import("../find/find.tsx"),
   ({ Find: loaded }) => loaded,
 );
-export const Delegate = lazyFrom(
+export const Delegate = lazyView(
   () => import("../delegate/delegate.tsx"),
   ({ Delegate: loaded }) => loaded,
 );
-export const Palette = lazyFrom(
+export const Palette = lazyView(
   () => import("../palette/palette.tsx"),
   ({ Palette: loaded }) => loaded,
   null,

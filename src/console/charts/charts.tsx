@@ -9,6 +9,7 @@ import { agents } from "../data/agents.ts";
 import { seesAll } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { failureWords } from "../ui/failures.ts";
+import { styles as headStyles } from "../ui/page-head.css";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -17,7 +18,7 @@ import { Chart } from "./chart.tsx";
 import { styles } from "./charts.css";
 import { TIMES } from "./scale.ts";
 
-adopt(styles);
+adopt(headStyles, styles);
 
 const RELOAD_MS = 10_000;
 

@@ -1,4 +1,8 @@
+import { adopt } from "../app/adopt.ts";
 import { Code } from "./code.tsx";
+import { styles } from "./parts.css";
+
+adopt(styles);
 
 /** Beyond this, the elements of the lines would hold up the page. */
 const MAX_LINES = 5_000;

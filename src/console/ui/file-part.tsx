@@ -1,7 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import { adopt } from "../app/adopt.ts";
 import { bytesOf, safeName, sizeText } from "./bytes.ts";
+import { styles } from "./parts.css";
 import { Said } from "./said.tsx";
+
+adopt(styles);
 
 interface Props {
   readonly base64: string;

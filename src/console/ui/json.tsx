@@ -1,6 +1,10 @@
+import { adopt } from "../app/adopt.ts";
 import { Code } from "./code.tsx";
+import { styles } from "./parts.css";
 import { Said } from "./said.tsx";
 import { visible } from "./visible.ts";
+
+adopt(styles);
 
 /** JSON as a table of names and values where it is flat, else as formatted text. */
 export function Json({ value }: { readonly value: unknown }) {

@@ -1,13 +1,17 @@
 import type { Part } from "../../schema/a2a.ts";
 import { sizeOfStored } from "../../schema/file-url.ts";
+import { adopt } from "../app/adopt.ts";
 import { lazyFrom } from "../app/lazy-from.tsx";
 import { Code } from "./code.tsx";
 import { DiffLines } from "./diff.tsx";
 import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
 import { Linked } from "./linked.tsx";
+import { styles } from "./parts.css";
 import { Said } from "./said.tsx";
 import { isOfDelegation } from "./stored.ts";
+
+adopt(styles);
 
 const StoredFile = lazyFrom(
   () => import("./stored-file.tsx"),
