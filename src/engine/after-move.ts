@@ -5,6 +5,7 @@
 import type { Moved } from "../lifecycle/outcome.ts";
 import { MOVES, type Move } from "../lifecycle/states.ts";
 import type { TicketData } from "../queue/tickets.ts";
+import { DEFAULT_PRIORITY } from "../schema/delegation.ts";
 import type { Broker } from "./broker.ts";
 import type { Offer } from "./leases/in-doubt.ts";
 
@@ -86,7 +87,7 @@ const offerOf = (id: string, moved: Moved): Offer => ({
   agent: moved.target,
   data: { delegation_id: id, ticket: moved.ticket },
   order: {
-    priority: moved.priority ?? 5,
+    priority: moved.priority ?? DEFAULT_PRIORITY,
     returned: moved.returned ?? false,
     delay_ms: (moved.ready_at ?? moved.now) - moved.now,
   },

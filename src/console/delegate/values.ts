@@ -1,6 +1,7 @@
 /** What the form of a delegation has, as it is kept until it is sent. */
 import * as z from "zod";
 import type { Part } from "../../schema/a2a.ts";
+import { DEFAULT_PRIORITY } from "../../schema/delegation.ts";
 import type { FirstValues } from "./again.ts";
 
 export const valuesSchema = z.object({
@@ -36,7 +37,7 @@ export function startValues(params: URLSearchParams, first: FirstValues | null):
   return {
     target: first?.target ?? target,
     task: first?.task ?? "",
-    priority: String(first?.priority ?? 5),
+    priority: String(first?.priority ?? DEFAULT_PRIORITY),
     deadline: "",
     parent,
     approve: first?.approve ?? "",
