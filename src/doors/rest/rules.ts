@@ -5,6 +5,7 @@ import { describeRule, listRules } from "../../engine/rules/read.ts";
 import { ruleIdSchema, rulePageSchema, ruleSchema } from "../../schema/rule.ts";
 import { ruleRequestSchema } from "../../schema/rule-request.ts";
 import { agentNameSchema, listQuery } from "../../schema/values.ts";
+import { publicPath } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, noContent } from "../http/text-response.ts";
 
@@ -27,7 +28,8 @@ export const ruleRoutes: readonly Route[] = [
     async handle({ broker, principal, identity, idempotencyKey }, { body }) {
       const { id, replayed } = await createRule(broker, { principal, identity, idempotencyKey }, body);
       const described = await describeRule(broker, principal, id);
-      return json(replayed ? 200 : 201, described, { location: `/v1/rules/${id}` });
+      const location = publicPath(broker.publicUrl(), `/v1/rules/${id}`);
+      return json(replayed ? 200 : 201, described, { location });
     },
   }),
   route({

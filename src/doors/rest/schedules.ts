@@ -21,6 +21,7 @@ import {
 } from "../../schema/schedule.ts";
 import { listQuery } from "../../schema/values.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
+import { publicPath } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, noContent } from "../http/text-response.ts";
 
@@ -55,7 +56,8 @@ export const scheduleRoutes: readonly Route[] = [
       const delegation = delegationOf(raw) ?? {};
       const { schedule, replayed } = await createSchedule(broker, creatorOf(request), body, delegation);
       const described = await describeSchedule(broker, principal, schedule.id);
-      return json(replayed ? 200 : 201, described, { location: `/v1/schedules/${schedule.id}` });
+      const location = publicPath(broker.publicUrl(), `/v1/schedules/${schedule.id}`);
+      return json(replayed ? 200 : 201, described, { location });
     },
   }),
   route({

@@ -18,6 +18,7 @@ import {
   webPushKeySchema,
 } from "../../schema/subscription.ts";
 import { listQuery } from "../../schema/values.ts";
+import { publicPath } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, noContent } from "../http/text-response.ts";
 
@@ -40,7 +41,7 @@ export const subscriptionRoutes: readonly Route[] = [
     async handle({ broker, principal, identity }, { body }) {
       const id = await createSubscription(broker, principal, identity, body);
       return json(201, await describeSubscription(broker, principal, id), {
-        location: `/v1/subscriptions/${id}`,
+        location: publicPath(broker.publicUrl(), `/v1/subscriptions/${id}`),
       });
     },
   }),

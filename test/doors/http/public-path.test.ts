@@ -17,6 +17,14 @@ test.each([
   await api.reply(leases[0].lease_id, { state: "failed" });
   const again = await api.redrive(id);
   expect(again.headers.get("location")).toBe(`${base}/v1/delegations/${again.body.id}`);
+  for (const [path, body] of [
+    ["/v1/schedules", { every_seconds: 3_600, delegation: { target: "scout", task: "look" } }],
+    ["/v1/rules", { agent: "scout", action: "look", decision: "approve" }],
+    ["/v1/subscriptions", { events: ["ended"], deliver: [{ kind: "ntfy", url: "https://ntfy.sh/topic" }] }],
+  ] as const) {
+    const made = await api.call("POST", path, body);
+    expect(made.headers.get("location")).toBe(`${base}${path}/${made.body.id}`);
+  }
   expect((await request(url, "GET", "/openapi.json")).body.servers).toEqual([{ url: `${base}/` }]);
   const lost = await request(url, "GET", "/a2a/scout/nowhere");
   expect(lost.body.recovery).toContain(` ${base}/a2a/scout/.well-known/agent-card.json`);
