@@ -75,6 +75,44 @@ test("an unknown mailbox (550) pauses the channel at once; a full one (452) is t
   await until(async () => (await state()).state === "ok");
 });
 
+test.each([
+  ["the sender", { sender: () => "553 5.7.1 not your address" as const }, "553 5.7.1"],
+  ["relaying", { mailbox: () => "550 5.7.1 relaying denied" as const }, "550 5.7.1"],
+  ["a full mailbox", { mailbox: () => "552 5.2.2 mailbox full" as const }, "552 5.2.2"],
+  ["the text", { data: () => "550 5.7.1 it looks like spam" as const }, "550 5.7.1"],
+])("a refusal of %s says nothing of the mailbox: it is tried again", async (_what, answers, status) => {
+  const { port } = await startMailServer(answers);
+  const { ann, subscribe, tick, ask } = await setUp(port);
+  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
+  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  await tick();
+  await ask();
+  await tick();
+  await until(async () => (await state()).state !== "ok");
+  expect(await state()).toMatchObject({
+    ...{ state: "failing", waiting: 1 },
+    problem: { message: `The mail server did not take it: status ${status}.` },
+  });
+});
+
+test("a mail whose text is refused three times is dropped, and the next one is sent", async () => {
+  const { port, received } = await startMailServer({ data: (count) => (count < 4 ? 554 : undefined) });
+  const { ann, subscribe, tick, ask, clock } = await setUp(port);
+  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
+  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  await tick();
+  await ask();
+  await ask();
+  for (let mails = 1; mails <= 4; mails += 1) {
+    await tick();
+    await until(() => received.length === mails);
+    if (mails < 3) await until(async () => (await state()).state === "failing");
+    clock.offset_ms += 1_001;
+  }
+  await until(async () => (await state()).state === "ok");
+  expect(await state()).toMatchObject({ waiting: 0, dropped: 1 });
+});
+
 test("a server that is away, or fails after it had the mail, gets it again with the same Message-ID", async () => {
   const first = await startMailServer();
   await first.stop();

@@ -13,21 +13,28 @@ interface Mail {
   readonly user: string | undefined;
 }
 
+/** A status, and the text after it. */
+type Refusal = number | `${number} ${string}`;
+
 interface MailServerOptions {
-  /** What it answers to a mailbox, and after the data; undefined: accepted. */
-  readonly mailbox?: (address: string) => number | undefined;
-  readonly data?: (count: number) => number | undefined;
+  /** What it answers to a mailbox, to a sender, and after the data; undefined: accepted. */
+  readonly mailbox?: (address: string) => Refusal | undefined;
+  readonly sender?: () => Refusal | undefined;
+  readonly data?: (count: number) => Refusal | undefined;
   readonly offersTls?: boolean;
   readonly password?: string;
   /** The port of an earlier one, to come back there. */
   readonly port?: number;
 }
 
-const refusal = (status: number) => Object.assign(new Error("refused"), { responseCode: status });
-const orRefusal = (status: number | undefined) => (status === undefined ? null : refusal(status));
+function refusal(reply: Refusal) {
+  const [status, ...words] = String(reply).split(" ");
+  return Object.assign(new Error(words.join(" ") || "refused"), { responseCode: Number(status) });
+}
+const orRefusal = (reply: Refusal | undefined) => (reply === undefined ? null : refusal(reply));
 
 export async function startMailServer(options: MailServerOptions = {}) {
-  const { mailbox, data, offersTls = false, password, port = 0 } = options;
+  const { mailbox, sender, data, offersTls = false, password, port = 0 } = options;
   /** All that was sent, also what it refused. */
   const received: Mail[] = [];
   const settings: SMTPServerOptions = {
@@ -39,6 +46,7 @@ export async function startMailServer(options: MailServerOptions = {}) {
     disabledCommands: offersTls ? [] : ["STARTTLS"],
     onAuth: (auth, _session, callback) =>
       auth.password === password ? callback(null, { user: auth.username ?? "" }) : callback(refusal(535)),
+    onMailFrom: (_address, _session, callback) => callback(orRefusal(sender?.())),
     onRcptTo: ({ address }, _session, callback) => callback(orRefusal(mailbox?.(address))),
     async onData(stream, session, callback) {
       const chunks: Buffer[] = [];

@@ -3,6 +3,7 @@
  * egress guard does not check it.
  */
 import type { Transporter } from "nodemailer";
+import * as z from "zod";
 import type { Notification } from "../../../schema/subscription.ts";
 import { linesOf } from "../lines.ts";
 import type { Sent } from "./outcome.ts";
@@ -17,8 +18,10 @@ export interface MailSettings {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Replies of a server that say that there is no such mailbox: no later try helps. */
+/** Replies to an address that say that there is no such mailbox, so no later try helps. */
 const NO_MAILBOX = [550, 551, 553];
+/** The enhanced codes (RFC 3463) that say so: the address, or a mailbox that is disabled. Others are about rights or policy. */
+const OF_MAILBOX = /^5\.(?:1\.\d+|2\.1)$/;
 
 export class Mailer {
   readonly #settings: MailSettings | null;
@@ -74,10 +77,7 @@ export class Mailer {
       await Promise.race([mail, late(TIMEOUT_MS)]);
       return { kind: "delivered" };
     } catch (error) {
-      const { responseCode, code } = toDetails(error);
-      const status = responseCode === undefined ? (code ?? "no answer") : `status ${responseCode}`;
-      const gone = responseCode !== undefined && NO_MAILBOX.includes(responseCode);
-      return { kind: "failed", problem: `The mail server did not take it: ${status}.`, gone };
+      return failureOf(toDetails(error));
     }
   }
 
@@ -107,12 +107,28 @@ async function connect({ url }: MailSettings): Promise<Transporter> {
   });
 }
 
-function toDetails(error: unknown): { responseCode?: number; code?: string } {
-  if (!(error instanceof Error)) return {};
+const detailsSchema = z.object({
+  responseCode: z.int().optional().catch(undefined),
+  response: z.string().optional().catch(undefined),
+  command: z.string().optional().catch(undefined),
+  code: z.string().optional().catch(undefined),
+});
+type Details = z.infer<typeof detailsSchema>;
+
+const toDetails = (error: unknown): Details =>
+  error instanceof Error ? detailsSchema.parse({ ...error }) : {};
+
+/** Only a refusal of the address is about the mailbox, and one of the text only about this mail. */
+function failureOf({ responseCode, response = "", command, code = "no answer" }: Details): Sent {
+  const [, enhanced] = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response) ?? [];
+  const status = [responseCode, enhanced].filter((one) => one !== undefined).join(" ");
+  const isOfMailbox = enhanced === undefined || OF_MAILBOX.test(enhanced);
+  const isFinal = responseCode !== undefined && responseCode >= 500;
   return {
-    ...("responseCode" in error &&
-      typeof error.responseCode === "number" && { responseCode: error.responseCode }),
-    ...("code" in error && typeof error.code === "string" && { code: error.code }),
+    kind: "failed",
+    problem: `The mail server did not take it: ${status === "" ? code : `status ${status}`}.`,
+    gone: command === "RCPT TO" && isOfMailbox && isFinal && NO_MAILBOX.includes(responseCode),
+    refused: command === "DATA" && isFinal,
   };
 }
 
