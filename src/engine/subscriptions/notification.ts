@@ -8,6 +8,7 @@ import { textOf } from "../../schema/a2a.ts";
 import { stateSchema } from "../../schema/delegation.ts";
 import type { AgentNotify, AskedAgain, NoticeKind } from "../../schema/notice.ts";
 import type { Channel, Notification } from "../../schema/subscription.ts";
+import { truncate } from "../../schema/text.ts";
 import { notifiedPeople } from "../../schema/told-text.ts";
 import { toInstant } from "../../schema/values.ts";
 import { votesText } from "../../schema/vote-text.ts";
@@ -247,9 +248,9 @@ function codeOf(record: StoredDelegation): string | null {
 }
 
 function cut(text: string): string {
-  let shown = text.slice(0, MAX_TEXT);
+  let shown = truncate(text, MAX_TEXT);
   while (Buffer.byteLength(JSON.stringify(shown)) > MAX_TEXT)
-    shown = shown.slice(0, Math.floor(shown.length * 0.8));
+    shown = truncate(shown, Math.floor(shown.length * 0.8));
   return shown.length === text.length ? text : `${shown} …`;
 }
 

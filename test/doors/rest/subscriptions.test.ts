@@ -136,6 +136,20 @@ test("a principal has a number of tests at all gateways together, and gets one b
   expect(again.filter((answer) => answer?.status === 200)).toHaveLength(1);
 });
 
+test("a long question is cut between characters", async () => {
+  const { api, ann, subscribe, tick, ask } = await setup();
+  await api.call("PATCH", "/v1/agents/scout", { notify: { contents: ["webhook"] } });
+  const { url, received } = await startReceiver();
+  await subscribe(ann, { events: ["question"], deliver: [{ kind: "webhook", url }] });
+  await tick();
+  for (const start of ["", "a"]) await ask(start + "\u{1f600}".repeat(2_000));
+  await tick();
+  await until(() => received.length === 2);
+  const texts = bodies(received).map(({ text }) => String(text));
+  expect(texts.map((text) => text.isWellFormed())).toEqual([true, true]);
+  expect(texts.join()).toContain("\u{1f600} …");
+});
+
 test("Slack gets escaped text, ntfy JSON at its root, both a link; what is asked only where the agent allows it", async () => {
   const { api, ann, subscribe, tick, ask } = await setup({ publicUrl: "https://errand.example" });
   await api.call("PATCH", "/v1/agents/scout", { notify: { contents: ["ntfy"], links: "sign_in" } });
