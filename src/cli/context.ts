@@ -47,13 +47,12 @@ export async function connect(
 ): Promise<Connection> {
   const target = await discover(host.env, options);
   let reported = options.json === true;
+  const howLong = Number.isFinite(retryForMs) ? ` for up to ${retryForMs / 1000} s` : "";
   const onRetry = (error: ErrandApiError) => {
     if (reported) return;
     reported = true;
     void withStorageReason(error, target.url)
-      .then(({ message }) =>
-        note(host, `${oneLine(message).replace(/\.$/, "")}; retrying for up to ${retryForMs / 1000} s.`),
-      )
+      .then(({ message }) => note(host, `${oneLine(message).replace(/\.$/, "")}; retrying${howLong}.`))
       .catch(() => undefined);
   };
   return {

@@ -169,10 +169,12 @@ export class Agent {
     this.workerId = options.workerId ?? newWorkerId();
     const report = options.onEvent ?? printBlocked;
     const connection = { ...options, known: options.known ?? new KnownBroker() };
-    const http = new Http(connection);
+    // The files of a lease are worth as much as its reply, which is repeated without a limit, too.
+    const http = new Http({ ...connection, retryForMs: Number.POSITIVE_INFINITY });
     const outage = new Outage(http, report, () => this.#stopsInMs());
-    // Handlers use it once the broker has been reached, so it does not fail fast.
-    const delegator = new Delegator({ ...connection, failFast: false });
+    // Handlers use it once the broker has been reached, so it does not fail fast, and an outage must not fail their work.
+    const { retryForMs = Number.POSITIVE_INFINITY } = options;
+    const delegator = new Delegator({ ...connection, failFast: false, retryForMs });
     const giveUp = this.#giveUp.signal;
     const { returnedForSeconds = RETURNED_FOR_SECONDS, blame = blameOf, tellsErrors = false } = internals;
     this.#blame = blame;

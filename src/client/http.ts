@@ -39,7 +39,7 @@ export interface ConnectionOptions {
   /**
    * How long a call is retried while the broker is unavailable (no answer, a lost connection, 502 to 504), in
    * milliseconds from its first failure. Only calls that are safe to repeat are retried. Default 30 000; 0 never retries.
-   * Streams, inboxes and agents retry without a limit.
+   * Streams, inboxes and agents retry without a limit, and so does the `delegator` of a handler if this is not given.
    */
   readonly retryForMs?: number | undefined;
   /**

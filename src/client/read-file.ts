@@ -31,6 +31,9 @@ function pathOf(http: Http, url: string): string {
     : route`/v1/delegations/${delegation_id}/files/${file_id}`;
 }
 
+const isAtEnd = (error: unknown, at: number): boolean =>
+  error instanceof ErrandApiError && error.code === "range_not_satisfiable" && error.details?.size === at;
+
 /** `url`: as in the part. */
 export async function* readFile(
   http: Http,
@@ -50,6 +53,8 @@ export async function* readFile(
       }
       return;
     } catch (error) {
+      // A connection broke after the last byte, and nothing had said how many there are.
+      if (isAtEnd(error, at)) return;
       const failure = at > 0 && !(error instanceof ErrandApiError) ? http.toError(error, limit) : error;
       if (!http.isTemporary(failure)) throw failure;
       giveUpAt ??= performance.now() + http.retryForMs;

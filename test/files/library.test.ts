@@ -1,7 +1,7 @@
 /** Files by the library: uploads and downloads that continue, and files of handlers. */
 import { randomBytes } from "node:crypto";
-import { expect, test } from "vitest";
-import { Agent, Delegator, type ErrandApiError } from "../../src/index.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { Agent, Delegator, type ErrandApiError, type Handler } from "../../src/index.ts";
 import { client, OPERATOR } from "../support/broker.ts";
 import { fileCalls, sha256, startFileBroker } from "../support/files.ts";
 
@@ -84,6 +84,31 @@ test("a download continues where the connection broke", async () => {
   expect(ranges.map((range) => range === null)).toEqual([true, false, false]);
 });
 
+test("a download is whole if the connection breaks after the last byte of an answer without a length", async () => {
+  const { url } = await startFileBroker();
+  let breaks = 1;
+  const fetchCut: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (!/\/files\/fil_/.test(String(input)) || breaks-- <= 0) return answer;
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    let isSent = false;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (!isSent) controller.enqueue(bytes);
+        else controller.error(Object.assign(new Error("reset"), { code: "ECONNRESET" }));
+        isSent = true;
+      },
+    });
+    const headers = new Headers(answer.headers);
+    headers.delete("content-length");
+    return new Response(body, { status: answer.status, headers });
+  };
+  const delegator = new Delegator({ url, token: OPERATOR, fetch: fetchCut });
+  const part = await delegator.upload("a.txt", "all of it");
+  expect(await delegator.download(part).text()).toBe("all of it");
+  expect(breaks).toBe(-1);
+});
+
 test("a refused upload says why and leaves nothing, and other servers get no token", async () => {
   const { url, gateway, stored } = await startFileBroker({ maxBytes: 1_000 });
   const delegator = new Delegator({ url, token: OPERATOR });
@@ -130,4 +155,48 @@ test("a handler reads files, sends small ones in the artifact, and large ones be
     metadata: { size: 1_000_000 },
   });
   expect(await delegator.download(large ?? { parts: [] }).text()).toBe(log);
+});
+
+describe("a storage that is away for longer than calls are retried", () => {
+  /** A fetch whose requests for files get 503 so often; each time, a minute passes. */
+  function awayFor(failures: number): typeof fetch {
+    const now = performance.now.bind(performance);
+    let passed = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + passed);
+    onTestFinished(() => clock.mockRestore());
+    let left = failures;
+    return async (input, init) => {
+      if (left === 0 || !/\/(?:files|uploads)/.test(String(input))) return fetch(input, init);
+      left -= 1;
+      passed += 60_000;
+      return new Response("<h1>Bad Gateway</h1>", { status: 502 });
+    };
+  }
+
+  test.each<[string, Handler]>([
+    [
+      "that reads a file",
+      async (work) => String((await work.delegator.download(work.message).bytes()).length),
+    ],
+    [
+      "that returns a file",
+      async (work) => {
+        await work.file("a.bin", new Uint8Array(600_000));
+        return "600000";
+      },
+    ],
+  ])("delays a handler %s, and does not fail its work", async (_what, handler) => {
+    const { url } = await startFileBroker();
+    await client(url).agent("scout");
+    const delegator = new Delegator({ url, token: OPERATOR });
+    const part = await delegator.upload("a.bin", new Uint8Array(600_000));
+    const options = { url, token: OPERATOR, agent: "scout", leaseSeconds: 3_600, fetch: awayFor(2) };
+    const agent = new Agent(options, handler);
+    const { id } = await delegator.delegate({ target: "scout", message: { parts: [part] } });
+    const run = agent.run();
+    const done = await delegator.wait(id);
+    await agent.stop();
+    await run;
+    expect(done).toMatchObject({ state: "completed", attempt: 1, reply: { parts: [{ text: "600000" }] } });
+  });
 });

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
 import { Delegator } from "../../client/delegator.ts";
-import type { ConnectionOptions } from "../../client/http.ts";
+import type { Connection } from "../../client/http.ts";
 import { configuredProxy, fetchThrough } from "../../client/proxied-fetch.ts";
 import { credentialHeaders } from "../../relay/credential-headers.ts";
 import type { FetchFunction } from "../../relay/guarded-fetch.ts";
@@ -23,6 +23,7 @@ import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import {
   agentOptions,
+  connectForLeases,
   ensureAgent,
   mayLease,
   type WorkerOptions,
@@ -94,12 +95,12 @@ export function addRelay(program: Command, { host }: Cli): void {
 async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const headers = await credentials(host, options);
   const remote = new Remote({ url: options.to, headers, fetch: outgoingFetch(host) });
-  const connection: ConnectionOptions = { ...(await connect(host, options)), failFast: false };
+  const connection: Connection = { ...(await connect(host, options)), failFast: false };
   const say = (line: string) => {
     if (!options.quiet && !options.json) void note(host, line).catch(() => undefined);
   };
   const agent = new Agent(
-    { ...connection, ...agentOptions(host, options) },
+    { ...(await connectForLeases(host, options, connection)), ...agentOptions(host, options) },
     async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
     // The server has already had a task that failed; sending it again would do its work twice.
     { blame: () => "final", tellsErrors: true, longestPauseMs: LONGEST_PAUSE_MS },

@@ -25,7 +25,14 @@ import { type AcpWay, type HeadlessWay, wayOf } from "./presets/way.ts";
 import { wantedResult } from "./result.ts";
 import { type Job, runTask } from "./run-task.ts";
 import { removeLeftBehind } from "./temp-folder.ts";
-import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import {
+  agentOptions,
+  connectForLeases,
+  ensureAgent,
+  mayLease,
+  type WorkerOptions,
+  withWorkerOptions,
+} from "./worker.ts";
 import { here, type Workspace } from "./workspace.ts";
 import { Git, GitError, withoutRepository } from "./worktree/git.ts";
 import { Worktrees } from "./worktree/worktrees.ts";
@@ -253,7 +260,10 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
     ? (task) => worktrees.use(task, (workspace) => workOn(task, workspace))
     : (task) => workOn(task, here());
   const agent = new Agent(
-    { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
+    {
+      ...(await connectForLeases(host, options, connection)),
+      ...agentOptions(host, options, { mayKeepRunning: true }),
+    },
     handle,
     { blame: (reply) => blameOf(reply, job), tellsErrors: true },
   );

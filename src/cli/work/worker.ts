@@ -2,7 +2,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import type { Connection } from "../../client/http.ts";
 import type { Agent as AgentInfo } from "../../schema/agent.ts";
+import { connect, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { duration } from "../input/duration.ts";
 import { workLog } from "./log.ts";
@@ -64,6 +66,13 @@ export const agentOptions = (host: CliHost, options: WorkerOptions, { mayKeepRun
   stopWithinSeconds: STOP_WITHIN_SECONDS,
   onEvent: workLog(host, { ...options, mayKeepRunning }),
 });
+
+/** The connection for what a lease needs: its files are loaded and sent for as long as it lasts. */
+export const connectForLeases = async (
+  host: CliHost,
+  options: GlobalOptions,
+  { known }: Connection,
+): Promise<Connection> => ({ ...(await connect(host, options, Number.POSITIVE_INFINITY)), known });
 
 /** Creates the agent with default settings if it does not exist. */
 export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<AgentInfo> {
