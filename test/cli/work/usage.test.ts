@@ -89,3 +89,18 @@ test("ACP: a cost that the broker would refuse is left out", () => {
     expect(count.report((total) => total)).toEqual({});
   }
 });
+
+test("ACP: a cost that the broker would refuse leaves the tokens", () => {
+  const used = { inputTokens: 5, outputTokens: 2 };
+  for (const cost of [
+    { amount: 3, currency: "usd" },
+    { amount: 3, currency: "XYZ" },
+    { amount: -1, currency: "USD" },
+    { amount: 1e300, currency: "USD" },
+  ]) {
+    const count = new UsageCount();
+    count.update({ sessionUpdate: "usage_update", cost });
+    count.prompted({ stopReason: "end_turn", usage: used });
+    expect(count.report((total) => total)).toEqual({ input_tokens: 5, output_tokens: 2 });
+  }
+});

@@ -10,6 +10,8 @@ const OTHER_MAX = 1024 * 1024;
 
 const NEWLINE = 0x0a;
 const BRACE = 0x7b;
+/** What may come before JSON: white space, and the byte order mark of some programs on Windows. */
+const BEFORE_JSON: readonly number[] = [0x20, 0x09, 0x0d, 0xef, 0xbb, 0xbf];
 
 export interface FrameEvents {
   /** One JSON object, with its line end. */
@@ -43,7 +45,7 @@ export class Frames {
   #keep(piece: Buffer): void {
     this.#pieces.push(piece);
     this.#length += piece.length;
-    const isFrame = this.#pieces[0]?.[0] === BRACE;
+    const isFrame = beginsFrame(this.#pieces[0]);
     if (this.#length <= (isFrame ? FRAME_MAX : OTHER_MAX)) return;
     this.#isOver = true;
     this.#pieces = [];
@@ -54,11 +56,20 @@ export class Frames {
     const line = Buffer.concat(this.#pieces);
     this.#pieces = [];
     this.#length = 0;
-    const frame = parsed(line);
-    if (frame !== undefined) this.#events.onFrame(new Uint8Array(line), frame);
+    const json = line.subarray(startOf(line));
+    const frame = parsed(json);
+    if (frame !== undefined) this.#events.onFrame(new Uint8Array(json), frame);
     else if (line.length > 1) this.#events.onOther(line);
   }
 }
+
+const startOf = (line: Buffer): number =>
+  Math.max(
+    0,
+    line.findIndex((byte) => !BEFORE_JSON.includes(byte)),
+  );
+
+const beginsFrame = (line: Buffer | undefined): boolean => line?.[startOf(line)] === BRACE;
 
 function parsed(line: Buffer): object | undefined {
   if (line[0] !== BRACE) return undefined;

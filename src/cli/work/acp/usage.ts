@@ -1,6 +1,6 @@
 /** What a run has used, as far as the agent reports it. Limit: the cost is that of the conversation so far, not of the run. */
 import * as z from "zod";
-import type { UsageReport } from "../../../schema/usage.ts";
+import { type UsageReport, usageReportSchema } from "../../../schema/usage.ts";
 import type { Prompted, Update } from "./schemas.ts";
 
 const count = z.int().nonnegative().nullish().catch(undefined);
@@ -41,8 +41,6 @@ function allTokens(tokens: z.infer<typeof tokensSchema> | undefined) {
   };
 }
 
-const CURRENCY = /^[A-Z]{3}$/;
-
 export class UsageCount {
   #usage: Usage = {};
 
@@ -53,8 +51,9 @@ export class UsageCount {
   /** For the broker; `sinceStart` turns the conversation's cost into that of the run. */
   report(sinceStart: (total: UsageReport) => UsageReport): UsageReport {
     const { context: _context, conversation_cost: total, ...tokens } = this.#usage;
-    if (total === undefined || !(total.amount >= 0) || !CURRENCY.test(total.currency)) return tokens;
-    return { ...tokens, ...sinceStart({ cost: total.amount, currency: total.currency }) };
+    // The broker would refuse a cost that does not fit, and the tokens with it.
+    const { data: cost } = usageReportSchema.safeParse({ cost: total?.amount, currency: total?.currency });
+    return { ...tokens, ...(cost?.cost !== undefined && sinceStart(cost)) };
   }
 
   update({ used, size, cost }: Extract<Update, { sessionUpdate: "usage_update" }>): void {

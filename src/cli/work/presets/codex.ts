@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { isObject } from "../../../schema/json-schema/keywords.ts";
-import type { Preset, ResultBySchema, Seen } from "./preset.ts";
+import { absent, type Preset, type ResultBySchema, type Seen } from "./preset.ts";
 
 /**
  * The schema of a result as a file for Codex, which passes it on as a strict one. The provider refuses a strict schema
@@ -46,30 +46,30 @@ function isStrict(schema: unknown): boolean {
 const requiresAll = (required: unknown, members: object): boolean =>
   Array.isArray(required) && Object.keys(members).every((name) => required.includes(name));
 
+const tokens = z.int().min(0);
 const eventSchema = z.object({
   type: z.string(),
-  thread_id: z.string().optional(),
-  message: z.string().optional(),
-  error: z.object({ message: z.string() }).optional().catch(undefined),
-  usage: z
-    .object({
-      input_tokens: z.int().min(0),
-      output_tokens: z.int().min(0),
-      cached_input_tokens: z.int().min(0).optional().catch(undefined),
-      reasoning_output_tokens: z.int().min(0).optional().catch(undefined),
-    })
-    .optional()
-    .catch(undefined),
-  item: z
-    .object({
+  thread_id: absent(z.string()),
+  message: absent(z.string()),
+  error: absent(z.object({ message: z.string() })),
+  usage: absent(
+    z.object({
+      input_tokens: tokens,
+      output_tokens: tokens,
+      cached_input_tokens: absent(tokens),
+      reasoning_output_tokens: absent(tokens),
+    }),
+  ),
+  item: absent(
+    z.object({
       type: z.string(),
-      text: z.string().optional(),
-      message: z.string().optional(),
-      command: z.string().optional(),
-    })
-    .optional()
-    .catch(undefined),
+      text: absent(z.string()),
+      message: absent(z.string()),
+      command: absent(z.string()),
+    }),
+  ),
 });
+type Event = z.infer<typeof eventSchema>;
 
 export const codex: Preset = {
   program: "codex",
@@ -93,11 +93,14 @@ export const codex: Preset = {
 /** Of the program's log: with `exec`, nobody can approve what the sandbox does not allow, and no event says so. */
 const ESCALATION = /\bapproval policy is Never\b/;
 
-function seen({ type, thread_id, message, error, item, usage }: z.infer<typeof eventSchema>): Seen {
-  if (type === "thread.started") return { session: thread_id };
+function seen({ type, thread_id, message, error, item, usage }: Event): Seen {
+  if (type === "thread.started") return { session: thread_id ?? undefined };
   if (type === "turn.completed" && usage) {
     const { input_tokens, output_tokens, cached_input_tokens, reasoning_output_tokens } = usage;
-    const more = { cached_tokens: cached_input_tokens, reasoning_tokens: reasoning_output_tokens };
+    const more = {
+      cached_tokens: cached_input_tokens ?? undefined,
+      reasoning_tokens: reasoning_output_tokens ?? undefined,
+    };
     return { conversationUsage: { input_tokens, output_tokens, ...more } };
   }
   if (type === "turn.failed") {
@@ -105,13 +108,13 @@ function seen({ type, thread_id, message, error, item, usage }: z.infer<typeof e
     return { failure, ...spoken(failure) };
   }
   // Not every error ends the turn: Codex also reports reconnections.
-  if (type === "error") return { progress: message };
+  if (type === "error") return { progress: message ?? undefined };
   // A warning, for example of a model that it does not know.
-  if (item?.type === "error") return { progress: item.message };
-  if (item === undefined) return {};
+  if (item?.type === "error") return { progress: item.message ?? undefined };
+  if (item == null) return {};
   if (item.type === "agent_message" && type === "item.completed")
-    return { began: true, answer: item.text ?? "", progress: item.text };
-  return { began: true, progress: item.command ?? item.text };
+    return { began: true, answer: item.text ?? "", progress: item.text ?? undefined };
+  return { began: true, progress: item.command ?? item.text ?? undefined };
 }
 
 /** The error of a failed turn is the program's own text. */

@@ -142,7 +142,8 @@ class Lines {
 
 function parsed(line: string): unknown {
   try {
-    return JSON.parse(line);
+    // Some programs on Windows write a byte order mark first.
+    return JSON.parse(line.replace(/^\uFEFF+/, ""));
   } catch {
     return undefined;
   }
