@@ -2,7 +2,7 @@
 import type { Page, Request } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP, tick } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView, tick } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
 async function signIn(page: Page): Promise<void> {
@@ -129,6 +129,18 @@ describe.skipIf(SKIP)("in Chromium", () => {
     });
     await page.clock.runFor(500);
     await page.getByRole("link", { name: /^scout: .*1 waits/ }).waitFor();
+    // So do those of its page, its workers and its pause, and a form that somebody fills in stays.
+    await page.clock.resume();
+    await showView(page, "#/agents?name=scout");
+    await page.getByRole("link", { name: "0 working, 0 asking, 1 queued" }).waitFor();
+    await page.getByLabel("Description").fill("Looks around");
+    await api.lease("scout", { worker_id: "scout-host" });
+    await page.getByRole("link", { name: "1 working, 0 asking, 0 queued" }).waitFor();
+    await page.getByText("scout-host").waitFor();
+    await api.call("POST", "/v1/agents/scout/pause");
+    await api.delegate("scout", { task: "One more" });
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    expect(await page.getByLabel("Description").inputValue()).toBe("Looks around");
   });
 
   test("a question that arrives while the page is hidden is notified, once the reader has asked for that", async () => {

@@ -1,7 +1,7 @@
 import { periodsText } from "../../client/period-budgets.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { go, href, hrefOf } from "../app/route.ts";
-import { readAgents } from "../data/agents.ts";
+import { agentOf, readAgents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import { listedOf } from "../data/delegations.ts";
 import { momentsAt } from "../find/moments.ts";
@@ -24,7 +24,12 @@ import { votesText } from "./votes-fields.tsx";
 
 /** One agent: its presence and work, its settings, and how to start a worker. */
 export function AgentPage({ name }: { readonly name: string }) {
-  const { value, error, reload } = useLoaded(name, ({ admin }, signal) => admin.getAgent(name, { signal }));
+  const {
+    value: read,
+    error,
+    reload,
+  } = useLoaded(name, ({ admin }, signal) => admin.getAgent(name, { signal }));
+  const value = read && withWork(read);
   const changed = () => {
     reload();
     void readAgents();
@@ -85,6 +90,14 @@ export function AgentPage({ name }: { readonly name: string }) {
       )}
     </section>
   );
+}
+
+/** Its work, presence and pause as they were read last. Its settings stay as they are in the form that somebody fills in. */
+function withWork(agent: Agent): Agent {
+  const latest = agentOf(agent.name);
+  if (!latest) return agent;
+  const { counts, presence, paused, oldest_waiting_at } = latest;
+  return { ...agent, counts, presence, paused, oldest_waiting_at };
 }
 
 /** A link would change the fragment, which names the view. */
@@ -179,7 +192,12 @@ function Connect({ name, cardUrl }: { readonly name: string; readonly cardUrl: s
 
 /** The processes that work under the agent's name. */
 function Workers({ name }: { readonly name: string }) {
-  const { value } = useLoaded(name, ({ admin }, signal) => admin.listWorkers(name, { signal }));
+  // Read again with the agents.
+  const { value } = useLoaded(
+    name,
+    ({ admin }, signal) => admin.listWorkers(name, { signal }),
+    agentOf(name),
+  );
   if (value === null || value.length === 0) return null;
   const held = value.reduce((sum, { delegations }) => sum + delegations.length, 0);
   return (
