@@ -1,8 +1,8 @@
 /** What a reader sees within seconds is whole: no number of an agent's line is cut, and an empty view says so. Needs a build. */
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP } from "../support/browser.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
 import { LONG } from "./scene.ts";
 
 /** The texts in these places of which a part is not drawn. */
@@ -70,6 +70,25 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByText("Fix the login test").waitFor();
     const [above, row] = [await center(/^Select all/), await center(/Fix the login test/)];
     expect(Math.abs((above ?? 0) - (row ?? 99))).toBeLessThanOrEqual(1);
+  });
+
+  test("Find takes a caller by name alone, and says what it ignores", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    await api.delegate("coder", { task: "Mine" });
+    await (await as(url, "caller:alice")).delegate("coder", { task: "Of Alice" });
+    const page = await open(url, "#/find?delegator=alice");
+    const found = page.locator(".found");
+    await found.getByText("Of Alice").waitFor();
+    expect(await found.count()).toBe(1);
+    await showView(page, "#/find?delegator=A.%20Lice&state=nonsense");
+    await found.getByText("Mine").waitFor();
+    const chips = await page.locator(".chips li:visible").allTextContents();
+    expect(chips).toEqual([
+      "nonsense (ignored: nothing can have it) ✕",
+      "from A. Lice (ignored: nothing can have it) ✕",
+    ]);
   });
 
   test("charts of a broker where nothing happened say so; of one with work, they are drawn", async () => {

@@ -25,13 +25,19 @@ export function filterOf(params: URLSearchParams): DelegationFilter {
   return {
     q: text("q"),
     target: text("target"),
-    delegator: text("delegator"),
+    // Callers are shown by their names.
+    delegator: text("delegator") ?? principalOf(params.get("delegator")?.trim()),
     error_code: text("error_code"),
     state: statesOf(text("state")),
     since: instantOf(params.get("since")),
     until: instantOf(params.get("until")),
     ended_since: instantOf(params.get("ended_since")),
   };
+}
+
+function principalOf(name: string | undefined): string | undefined {
+  const { data } = fields.delegator.safeParse(`caller:${name}`);
+  return name ? data : undefined;
 }
 
 /** Several are separated by commas, and `live` stands for all states that are not final. */

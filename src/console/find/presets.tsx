@@ -5,7 +5,7 @@ import { now } from "../data/clock.ts";
 import { seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { HOURS, nameOf, STATE_WORDS } from "../ui/words.ts";
-import { EXTRA_FIELDS, type FieldName } from "./filter.ts";
+import { EXTRA_FIELDS, type FieldName, filterOf } from "./filter.ts";
 import { momentsAt } from "./moments.ts";
 
 type Params = Partial<Record<FieldName, string>>;
@@ -66,9 +66,13 @@ const TITLES: Readonly<Record<(typeof EXTRA_FIELDS)[number], string>> = {
 /** What else the search asks for, and where its fields are folded also what they ask for: each can be taken out. */
 export function Chips() {
   const { params } = route.value;
+  const used = filterOf(params);
   const chipOf = (name: FieldName, title: string, isField: boolean) => {
     const value = params.get(name);
-    return value ? [{ name, isField, text: `${title} ${shown(name, value)}`.trim() }] : [];
+    const isUsed = used[name] !== undefined;
+    const text = `${title} ${shown(name, value ?? "")}${isUsed ? "" : " (ignored: nothing can have it)"}`;
+    // A value that is not used is in no field of the form.
+    return value ? [{ name, isField: isField && isUsed, text: text.trim() }] : [];
   };
   const chips = [
     ...chipOf("state", "", true),
