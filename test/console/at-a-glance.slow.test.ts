@@ -72,6 +72,23 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(Math.abs((above ?? 0) - (row ?? 99))).toBeLessThanOrEqual(1);
   });
 
+  test("an option that is no text is marked once it was chosen", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    const { id } = (await api.delegate("coder")).body;
+    const [{ lease_id }] = (await api.lease("coder")).body.leases;
+    const options = [
+      { label: "Monday", day: 1 },
+      { label: "Sunday", day: 0 },
+    ];
+    const { interrupt_id } = (await api.interrupt(lease_id, { text: "Which?", options })).body;
+    await api.answer(id, interrupt_id, { data: { day: 0, label: "Sunday" } });
+    const page = await open(url, `#/live?open=${id}`);
+    await page.locator(".conversation .chosen", { hasText: "Sunday" }).waitFor();
+    expect(await page.locator(".chosen").count()).toBe(1);
+  });
+
   test("Find takes a caller by name alone, and says what it ignores", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -174,6 +174,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await hour.fill("7");
     await hour.press("Control+Enter");
     await card.getByRole("button", { name: "Send the answers" }).waitFor();
+    // What was given is marked.
+    const given = card.locator("button[aria-pressed=true]");
+    expect(await given.evaluateAll((all) => all.map((one) => one.getAttribute("name")))).toEqual([
+      "approve",
+      "approve",
+    ]);
     // At once: a busy page may take a press before its next frame.
     await stopClock(page);
     await scale.getByLabel("hosts").fill("14");

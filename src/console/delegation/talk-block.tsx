@@ -4,6 +4,7 @@ import { isFollowUp, type Message, type Part, textOf } from "../../schema/a2a.ts
 import type { Change } from "../../schema/changes.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { isSecretIn, withoutSecrets } from "../../schema/secrets.ts";
+import { sortedJson } from "../../schema/sorted-json.ts";
 import { ChangeList } from "../edit/change-list.tsx";
 import { optionText } from "../needs/proposal.ts";
 import { Age } from "../ui/age.tsx";
@@ -92,8 +93,12 @@ export function Block(block: BlockProps) {
   }, [author, what, at, asked, answer, isGiven, proposal, known !== undefined]);
 }
 
-const isChosen = (option: unknown, answer: Message | undefined): boolean =>
-  answer !== undefined && [textOf(answer), answer.metadata?.decision].includes(optionText(option));
+/** An option that is no text is chosen by its data. */
+function isChosen(option: unknown, answer: Message | undefined): boolean {
+  if (answer === undefined) return false;
+  if (typeof option === "string") return [textOf(answer), answer.metadata?.decision].includes(option);
+  return answer.parts.some(({ data }) => data !== undefined && sortedJson(data) === sortedJson(option));
+}
 
 const isData = (part: Part): boolean => "data" in part;
 

@@ -128,10 +128,11 @@ export function RequestForm(props: Props) {
                 isPrimary={option === "approve" && !isOpen}
                 hasComment={comment !== ""}
                 how={option === "approve" ? how : ""}
+                given={given}
                 onDecide={decide}
               />
             ) : (
-              <OptionButton key={JSON.stringify(option)} option={option} onGive={onGive} />
+              <OptionButton key={JSON.stringify(option)} option={option} given={given} onGive={onGive} />
             ),
           )}
           {isOther && isSame && !isOwn && !isOnlyDeny && (
@@ -220,12 +221,21 @@ interface DecisionProps {
   readonly hasComment: boolean;
   /** ` with 2 changes`, ` as changed by ann`. */
   readonly how: string;
+  readonly given: Props["given"];
   readonly onDecide: (decision: Decision) => void;
 }
 
 const withChanges = (changes: number): string => ` with ${count(changes, "change")}`;
 
-function DecisionButton({ decision, object, isPrimary, hasComment, how, onDecide }: DecisionProps) {
+/** Of several requests, what each was answered. */
+const marked = (isGiven: boolean) => ({
+  "aria-pressed": isGiven,
+  style: isGiven ? { boxShadow: "0 0 0 2px var(--raised), 0 0 0 4px var(--text)" } : {},
+});
+
+function DecisionButton(props: DecisionProps) {
+  const { decision, object, isPrimary, hasComment, how, given, onDecide } = props;
+  const answer = given?.answer;
   const { verb, key } = DECISIONS[decision];
   const comment = hasComment ? (how.startsWith(" with") ? " and comment" : " with comment") : "";
   const label = `${verb}${how}${comment}`;
@@ -236,6 +246,7 @@ function DecisionButton({ decision, object, isPrimary, hasComment, how, onDecide
       class={isPrimary ? "approve" : ""}
       aria-label={`${label}: ${object}`}
       aria-keyshortcuts={key}
+      {...(given && marked(typeof answer === "object" && answer.decision === decision))}
       onClick={() => onDecide(decision)}
     >
       {label} <kbd data-key={key} />
@@ -243,11 +254,20 @@ function DecisionButton({ decision, object, isPrimary, hasComment, how, onDecide
   );
 }
 
-function OptionButton({ option, onGive }: { readonly option: unknown; readonly onGive: Props["onGive"] }) {
+interface OptionProps extends Pick<Props, "given" | "onGive"> {
+  readonly option: unknown;
+}
+
+function OptionButton({ option, given, onGive }: OptionProps) {
   const text = visible(optionText(option));
   const answer = typeof option === "string" ? { text: option } : { data: option };
   return (
-    <button type="button" class="option" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>
+    <button
+      type="button"
+      class="option"
+      {...(given && marked(JSON.stringify(given.answer) === JSON.stringify(answer)))}
+      onClick={() => onGive({ answer, done: `Answered “${text}”` })}
+    >
       <Said>{text}</Said>
     </button>
   );

@@ -129,6 +129,7 @@ export function RequestForms({ listed, interrupt }: Props) {
       <button
         type="button"
         class="primary"
+        style={{ marginTop: "8px" }}
         disabled={missing > 0}
         onClick={() => submit({ answers }, "Answered")}
       >
