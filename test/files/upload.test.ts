@@ -223,6 +223,14 @@ test("bad headers and a broker without files say what to do", async () => {
   expect((await files.call("POST", "/v1/files?sha256=abc", "abc")).status).toBe(400);
   expect((await files.upload("abc")).status).toBe(201);
   expect((await files.call("POST", "/v1/files", "abc", { "content-encoding": "gzip" })).status).toBe(415);
+  for (const [method, path, headers] of [
+    ["POST", "/v1/files", {}],
+    ["PATCH", `/v1/uploads/${body.id}`, { "upload-offset": "0" }],
+  ] as const) {
+    const type = { "content-type": "multipart/form-data; boundary=b" };
+    const form = await files.call(method, path, "abc", { ...headers, ...type });
+    expect(form.body).toMatchObject({ status: 415, code: "unsupported_media_type" });
+  }
   expect((await files.call("GET", "/v1/files/nope")).status).toBe(404);
   const off = await startFileBroker({}, { files: undefined });
   expect((await fileCalls(off.url).upload("abc")).body).toMatchObject({ status: 501, code: "files_off" });

@@ -22,7 +22,7 @@ import { publicPath } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, noContent } from "../http/text-response.ts";
 import { sendFile } from "./send-file.ts";
-import { announcedLength, contentLength, lengthOf, offsetOf } from "./upload-headers.ts";
+import { announcedLength, contentLength, lengthOf, offsetOf, requireContent } from "./upload-headers.ts";
 
 const uploadPath = z.strictObject({
   /** The upload. */
@@ -59,6 +59,7 @@ async function receive(
   offset: number,
   length?: number,
 ): Promise<Upload> {
+  requireContent(request);
   return request.withBody((bytes) =>
     continueUpload(request.broker, request.principal, id, { offset, length, bytes }),
   );
@@ -76,6 +77,7 @@ export const fileRoutes: readonly Route[] = [
     notes: { receivesBytes: true },
     responses: { 201: fileSchema },
     async handle(request, { query: { sha256 } }) {
+      requireContent(request);
       const begin = { length: contentLength(request), sha256 };
       const file = await request.withBody((bytes) =>
         uploadFile(request.broker, request.principal, begin, bytes),

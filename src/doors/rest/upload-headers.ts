@@ -37,3 +37,15 @@ export function offsetOf(request: Headers): number {
   if (offset === undefined) throw refuse("Upload-Offset", "is missing: say where the bytes begin");
   return offset;
 }
+
+/** A form would be stored with its boundaries, as no program expects it. */
+export function requireContent(request: Headers): void {
+  if (!/^\s*multipart\/form-data\b/i.test(request.header("content-type") ?? "")) return;
+  throw new ErrandError(
+    "unsupported_media_type",
+    "The body is a form; the content of a file is sent as it is.",
+    {
+      recovery: "Send only the bytes of the file: with curl by '--data-binary @FILE' instead of '-F'.",
+    },
+  );
+}
