@@ -16,6 +16,19 @@ test("the test decrypts the example of RFC 8291, section 5", () => {
   expect(browser.decrypt(Buffer.from(body, "base64url"))).toBe("When I grow up, I want to be a watermelon");
 });
 
+test("keys that are not those of a browser are refused: nothing could be encrypted for them", async () => {
+  const { ann } = await startSubscribed();
+  const { auth } = browserKeys();
+  for (const p256dh of ["A".repeat(87), `B${"A".repeat(86)}`]) {
+    const deliver = [{ kind: "web_push", url: "https://push.example/x", keys: { p256dh, auth } }];
+    const { status, body } = await ann.call("POST", "/v1/subscriptions", { events: ["question"], deliver });
+    expect([status, body.details?.issues]).toEqual([
+      400,
+      [{ path: "deliver.0.keys.p256dh", reason: "is no public key of a browser (P-256)" }],
+    ]);
+  }
+});
+
 test("a push is encrypted for the browser alone, and signed for its push service by the key that browsers get", async () => {
   const { ann, subscribe, log } = await startSubscribed({ publicUrl: "https://errand.example" });
   const [browser, other] = [browserKeys(), browserKeys()];

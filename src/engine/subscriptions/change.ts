@@ -1,4 +1,5 @@
 /** Creates, changes, resumes and deletes subscriptions. */
+import { ECDH } from "node:crypto";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Issue } from "../../schema/issues.ts";
@@ -80,6 +81,8 @@ function requireUsable(broker: Changes, principal: Principal, settings: Settings
             "this broker's operator allows no mail to this address; ask for it or for its domain to be added to ERRAND_MAIL_TO, or use another channel",
         });
     } else broker.egress.requireCallable(channel.url, `deliver.${n}.url`);
+    if (channel.kind === "web_push" && !isPublicKey(channel.keys.p256dh))
+      issues.push({ path: `deliver.${n}.keys.p256dh`, reason: "is no public key of a browser (P-256)" });
   }
   if (quiet !== null && !isZone(quiet.time_zone))
     issues.push({
@@ -97,6 +100,16 @@ function requireUsable(broker: Changes, principal: Principal, settings: Settings
   const [first] = issues;
   if (first)
     throw new ErrandError("invalid_request", `${first.path}: ${first.reason}`, { details: { issues } });
+}
+
+/** Nothing can be encrypted for any other. */
+function isPublicKey(text: string): boolean {
+  try {
+    ECDH.convertKey(text, "prime256v1", "base64url");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Waiting notifications go to the channel in the same place. New channels are tried at once, also in place of a paused one. */
