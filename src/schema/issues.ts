@@ -57,10 +57,17 @@ const MAX_ISSUES = 50;
 /** More names are not compared with the known ones. */
 const MAX_COMPARED = 20;
 
-export function issuesOf({ issues: found }: Misfit, { where, whole, under = "" }: Place): Issues {
+/** Of a value of another type, zod checks the length all the same, if it has one. */
+const isOfSameValue = (before: z.core.$ZodIssue | undefined, { path }: z.core.$ZodIssue): boolean =>
+  before?.code === "invalid_type" &&
+  before.path.length === path.length &&
+  path.every((name, at) => name === before.path[at]);
+
+export function issuesOf({ issues }: Misfit, { where, whole, under = "" }: Place): Issues {
+  const found = issues.filter((issue, at) => !isOfSameValue(issues[at - 1], issue));
   const all = found.slice(0, MAX_ISSUES).flatMap(expanded);
   const unknown = where === undefined ? UNKNOWN_FIELD : `${UNKNOWN_FIELD} in the ${where}`;
-  const issues = all
+  const shown = all
     .slice(0, MAX_ISSUES)
     .flatMap((issue) => {
       const path = [...(under === "" ? [] : [under]), ...issue.path.map((name) => shownName(String(name)))];
@@ -72,10 +79,10 @@ export function issuesOf({ issues: found }: Misfit, { where, whole, under = "" }
       });
     })
     .slice(0, MAX_ISSUES);
-  const [first] = issues;
+  const [first] = shown;
   return {
-    issues,
-    omitted: countOf(found) - countOf(found.slice(0, MAX_ISSUES)) + countOf(all) - issues.length,
+    issues: shown,
+    omitted: countOf(found) - countOf(found.slice(0, MAX_ISSUES)) + countOf(all) - shown.length,
     text: `${first?.path || whole}: ${first?.reason ?? "does not fit"}`,
   };
 }

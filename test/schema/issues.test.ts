@@ -26,6 +26,17 @@ test("an unknown field is named with its place", () => {
   );
 });
 
+test("a value of another type has no further issues", () => {
+  const { error } = readAs(z.object({ events: z.array(z.string()).min(1).max(3), n: z.string().max(1) }), {
+    events: "question",
+    n: ["a", "b"],
+  });
+  expect(error && issuesOf(error, { whole: "it" }).issues).toEqual([
+    { path: "events", reason: "must be a list, not a string" },
+    { path: "n", reason: "must be a string, not a list" },
+  ]);
+});
+
 test("an issue without a path names the value itself", () => {
   expect(problemsOf([], { whole: "the line" }).text).toBe("the line: must be an object, not a list");
 });
