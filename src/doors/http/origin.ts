@@ -30,7 +30,9 @@ const MAY_SEND = [
   "Upload-Length",
   "Upload-Offset",
   "X-A2A-Extensions",
+  "baggage",
   "traceparent",
+  "tracestate",
 ].join(", ");
 const MAY_READ = [
   "A2A-Extensions",

@@ -25,7 +25,11 @@ describe("a page of an allowed origin", () => {
     expect(answer.headers.get("vary")).toContain("Origin");
     const sent = answer.headers.get("access-control-allow-headers")?.toLowerCase().split(", ");
     expect(sent).toEqual(
-      expect.arrayContaining(["authorization", "content-type", "idempotency-key", "last-event-id", "prefer"]),
+      expect.arrayContaining([
+        ...["authorization", "content-type", "idempotency-key", "last-event-id", "prefer"],
+        // Of pages that are traced.
+        ...["traceparent", "tracestate", "baggage"],
+      ]),
     );
     const methods = answer.headers.get("access-control-allow-methods")?.split(", ");
     expect(methods).toEqual(expect.arrayContaining(["GET", "POST", "PUT", "DELETE"]));
