@@ -126,8 +126,13 @@ async function decoded(message: Http.IncomingMessage): Promise<Readable> {
     throw new Error("");
   }
   if (!/^(?:x-)?gzip$/i.test(message.headers["content-encoding"] ?? "")) return message;
-  const [{ createGunzip }, { pipeline }] = await Promise.all([import("node:zlib"), import("node:stream")]);
-  return pipeline(message, createGunzip(), () => undefined);
+  const [{ constants, createGunzip }, { pipeline }] = await Promise.all([
+    import("node:zlib"),
+    import("node:stream"),
+  ]);
+  // As fetch: an answer without a body may have the header, too.
+  const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+  return pipeline(message, createGunzip(lenient), () => undefined);
 }
 
 class NodeResponse implements HttpResponse {

@@ -215,6 +215,15 @@ describe("what is read", () => {
     expect(await call({ url, transport })).toEqual({ a: 1 });
   });
 
+  test("an answer without a body that says it is compressed", async () => {
+    const empty = await sending(OK, "content-encoding: gzip\r\ncontent-length: 0\r\n\r\n");
+    const response = await transport(new URL(empty), {
+      ...{ method: "GET", headers: {}, redirect: "manual" },
+      signal: new AbortController().signal,
+    });
+    expect(await response.text()).toBe("");
+  });
+
   test("an answer that is not what it says, which fetch waits for without an end", async () => {
     const url = await sending(OK, "content-encoding: gzip\r\n\r\n", "not compressed");
     const { message } = await failureOf({ url, transport });
