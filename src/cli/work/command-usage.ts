@@ -5,6 +5,9 @@
  */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { parseLenient } from "../../client/lenient.ts";
+import { issuesOf, type Read, readAs } from "../../schema/issues.ts";
+import { isObject } from "../../schema/json-schema/keywords.ts";
 import { AMOUNTS, type UsageReport, usageReportSchema } from "../../schema/usage.ts";
 import { parseJson } from "../../util/parse-json.ts";
 import { sleep } from "../../util/timing.ts";
@@ -14,12 +17,19 @@ const EVERY_MS = 2000;
 
 export class CommandUsage {
   readonly #report: (usage: UsageReport) => void;
+  readonly #onUnread: (why: string) => void;
   readonly #everyMs: number;
   /** Of the commands of this lease that have ended: each begins with an empty file, and counts from zero. */
   #ended: UsageReport = {};
 
-  constructor(report: (usage: UsageReport) => void, everyMs = EVERY_MS) {
+  /** `onUnread`: a command has ended, and its file has something, but no report. */
+  constructor(
+    report: (usage: UsageReport) => void,
+    onUnread: (why: string) => void = () => undefined,
+    everyMs = EVERY_MS,
+  ) {
     this.#report = report;
+    this.#onUnread = onUnread;
     this.#everyMs = everyMs;
   }
 
@@ -51,6 +61,7 @@ export class CommandUsage {
       used = next;
       this.#report(combined(this.#ended, used, sum));
     }
+    if (used === undefined && before.trim() !== "") this.#onUnread(whyNot(before));
     return combined(this.#ended, used ?? {}, sum);
   }
 }
@@ -71,10 +82,29 @@ function combined(a: UsageReport, b: UsageReport, combine: (a: number, b: number
 /** Undefined if there is none. A line that is not whole yet is no JSON object. */
 function usageIn(text: string): UsageReport | undefined {
   for (const candidate of [text, ...text.trim().split("\n").reverse()]) {
-    const { data } = usageReportSchema.safeParse(parseJson(candidate));
-    if (data) return data;
+    const { data = {} } = reportIn(parseJson(candidate));
+    if (Object.keys(data).length > 0) return data;
   }
   return undefined;
+}
+
+/** As models' APIs report it: with more members, and null for what is not known. */
+function reportIn(value: unknown): Read<UsageReport> {
+  if (!isObject(value)) return readAs(usageReportSchema, value);
+  const known = Object.entries(value).filter(([, amount]) => amount !== null);
+  return parseLenient(usageReportSchema, Object.fromEntries(known));
+}
+
+/** Why nothing is a report: of the last line that is JSON, or of the file. */
+function whyNot(text: string): string {
+  for (const candidate of [text, ...text.trim().split("\n").reverse()]) {
+    const value = parseJson(candidate);
+    if (value === undefined) continue;
+    const { error } = reportIn(value);
+    if (error) return issuesOf(error, { whole: "it" }).text;
+    return `it has none of ${AMOUNTS.join(", ")}`;
+  }
+  return "it is not JSON";
 }
 
 async function readEnd(path: string): Promise<string> {

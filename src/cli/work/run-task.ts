@@ -57,7 +57,7 @@ export async function runTask(task: Work, workspace: Workspace, job: Job): Promi
 
 async function runOnce(task: Work, workspace: Workspace, job: Job): Promise<Reply | QuestionOutcome> {
   const waits = new CommandWaits(task);
-  const usage = new CommandUsage((used) => task.usage(used));
+  const usage = usageOf(task, job);
   for (;;) {
     const result = await runCommand(task, workspace, job, { usage, waited: waits.newest });
     if (!("exitCode" in result)) return result;
@@ -68,6 +68,12 @@ async function runOnce(task: Work, workspace: Workspace, job: Job): Promise<Repl
     if (waited !== "again") return waited ?? toQuestion(result);
   }
 }
+
+const usageOf = (task: Work, { warn }: Job): CommandUsage =>
+  new CommandUsage(
+    (used) => task.usage(used),
+    (why) => warn(`${task.delegation.id}: ERRAND_USAGE_FILE has no usage: ${oneLine(why, 200)}`),
+  );
 
 async function replyOf(result: CommandResult, task: Work, job: Job): Promise<Reply> {
   // A script of a delegator may end as it likes.
@@ -88,7 +94,7 @@ async function runPreset(
   preset: Preset,
   session: Session,
 ): Promise<Reply> {
-  const usage = new CommandUsage((used) => task.usage(used));
+  const usage = usageOf(task, job);
   const begin = async (id: string | undefined) => {
     const run = new PresetRun(preset, (text) => {
       const progress = toProgress(text, false);

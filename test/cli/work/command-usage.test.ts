@@ -11,13 +11,18 @@ async function setup(everyMs = 5) {
   const folder = await mkdtemp(join(tmpdir(), "errand-usage-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const reports: UsageReport[] = [];
-  const usage = new CommandUsage((used) => reports.push(used), everyMs);
+  const unread: string[] = [];
+  const usage = new CommandUsage(
+    (used) => reports.push(used),
+    (why) => unread.push(why),
+    everyMs,
+  );
   const newest = (wanted: UsageReport) =>
     until(() => JSON.stringify(reports.at(-1)) === JSON.stringify(wanted), {
       what: JSON.stringify(wanted),
       timeoutMs: 5_000,
     });
-  return { usage, reports, newest, file: join(folder, "usage.json") };
+  return { usage, reports, unread, newest, file: join(folder, "usage.json") };
 }
 
 const line = (usage: object) => `${JSON.stringify(usage)}\n`;
@@ -64,4 +69,21 @@ test("the end of a command is reported at once, also of one that fails", async (
   });
   await expect(failed).rejects.toThrow("stopped");
   expect(reports).toEqual([{ input_tokens: 1 }]);
+});
+
+test("members that are unknown or null do not hide the others; what is no report is said", async () => {
+  const { usage, reports, unread, file } = await setup(3_600_000);
+  const write = (text: string) => usage.during(file, () => writeFile(file, text));
+  await write(line({ input_tokens: 5, total_tokens: 7, cost: null }));
+  expect([reports, unread]).toEqual([[{ input_tokens: 5 }], []]);
+  await write(line({ prompt_tokens: 5, completion_tokens: 2 }));
+  await write(line({ input_tokens: 5, cost: 0.1 }));
+  await write("5 tokens");
+  await write("");
+  expect(reports).toHaveLength(1);
+  expect(unread).toEqual([
+    "it has none of input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost",
+    "currency: a cost needs its currency",
+    "it is not JSON",
+  ]);
 });
