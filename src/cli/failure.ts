@@ -151,7 +151,7 @@ export function outputFailed(
 
 /** Commands that print what they have done, such as an id or a new token. */
 const CHANGES =
-  /^errand (?:delegate|answer|approve|deny|message|cancel|redrive|delete|invite|agent (?:put|pause|resume|delete)|schedule (?:create|run|pause|resume|delete)|rules (?:create|revoke)|notify (?:create|test|resume|delete)|token (?:create|revoke)|sessions (?:link|revoke))$/;
+  /^errand (?:delegate|answer|approve|deny|message|cancel|redrive|delete|invite|agent (?:put|pause|resume|delete)|schedule (?:create|change|run|pause|resume|delete)|rules (?:create|revoke)|notify (?:create|change|test|resume|delete)|files delete|token (?:create|revoke)|sessions (?:link|revoke))$/;
 
 const FAILED_WRITES: ReadonlyMap<string, string> = new Map([
   ["ENOSPC", "no space is left on the device"],

@@ -10,8 +10,8 @@ import { shortIds } from "../input/short-id.ts";
 import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
 import { sizeText } from "../show/size.ts";
-import { terminalWidth } from "../show/terminal-width.ts";
-import { cutTo } from "../show/text.ts";
+import { terminalWidth, wrapWidth } from "../show/terminal-width.ts";
+import { cutTo, wrapText } from "../show/text.ts";
 import { ageText, localTime } from "../show/time.ts";
 import { votesLine } from "../show/votes.ts";
 import { MAX_QUESTIONS, type Overview, overviewOf } from "../status/overview.ts";
@@ -51,10 +51,16 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
       bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(withCommand(host, oneLine(text)), space)),
     );
   };
+  /** Nothing of it is cut: it goes on below itself, or without a terminal beyond the line. */
+  const whole: Row = async (label, text, paint = (line) => line) => {
+    const lines = wrapText(oneLine(text), wrapWidth(host) - LABEL_WIDTH).split("\n");
+    for (const [at, line] of lines.entries())
+      await print(host, bold((at === 0 ? label : "").padEnd(LABEL_WIDTH)) + paint(line));
+  };
   const { version, broker_id, started_at, gateways, principal, budgets, redis, agents, work, alarms } =
     overview;
   await row("broker", `${url}, version ${version}`);
-  await row("id", broker_id);
+  await whole("id", broker_id);
   await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
   if (gateways) await row("gateways", gatewaysText(gateways), areReady(gateways) ? green : yellow);
   await row("you", principal);
@@ -68,7 +74,7 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
   await row("last day", totalsText(overview.last_day));
   await showQuestions(overview, row, yellow);
   if (alarms.length === 0) await row("alarms", "none", green);
-  for (const [at, alarm] of alarms.entries()) await row(at === 0 ? "alarms" : "", alarm, red);
+  for (const [at, alarm] of alarms.entries()) await whole(at === 0 ? "alarms" : "", alarm, red);
 }
 
 const areReady = (gateways: readonly GatewayStatus[]): boolean =>

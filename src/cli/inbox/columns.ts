@@ -25,7 +25,7 @@ const stateText = (entry: Entry): string =>
   isQuestion(entry) ? (isVoted(entry) ? "approved" : entry.denyOnly ? "deny only" : "asks") : entry.state;
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: "id", cell: ({ shortId }) => shortId },
+  { name: "id", cell: ({ shortId }) => shortId, isWhole: true },
   {
     name: "state",
     cell: ({ entry }) => stateText(entry),

@@ -23,6 +23,8 @@ import { missingText } from "./votes.ts";
 
 const GAP_WIDTH = "59 min later".length;
 const SHORTEST_GAP_MS = 1_000;
+/** In fewer columns, what happened needs the room of the time since the line before. */
+const NARROW = 60;
 /** Why an attempt did not succeed is as much worth as why the delegation failed. */
 const WITH_REASON: ReadonlySet<string> = new Set(["retrying", "released"]);
 
@@ -54,7 +56,7 @@ export class Story {
     this.#lastAt = at;
     const [day = "", time = "", zone = ""] = localTime(event.at).split(" ");
     const later = gap < SHORTEST_GAP_MS ? "" : `${largestUnit(gap)} later`;
-    const head = `${time}  ${later.padStart(GAP_WIDTH)}  `;
+    const head = this.#width < NARROW ? `${time}  ` : `${time}  ${later.padStart(GAP_WIDTH)}  `;
     const words = oneLine(wordsOf(event, at - this.#startedAt, this.#files));
     const parts =
       event.type === "DELEGATION_FAILED" ||

@@ -54,7 +54,7 @@ interface Asked {
 }
 
 const QUESTIONS: readonly Column<Asked>[] = [
-  { name: "question", cell: ({ shortId }) => shortId },
+  { name: "question", cell: ({ shortId }) => shortId, isWhole: true },
   { name: "agent", cell: ({ one }) => one.target },
   { name: "for", cell: ({ one }) => one.delegator },
   {

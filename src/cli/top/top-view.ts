@@ -22,6 +22,8 @@ const EVERY_MS = 2000;
 /** The shortest time between two readings, however many events arrive. */
 const BUSY_MS = 500;
 const SMALL_ROWS = 16;
+/** With fewer, the agents have the room of the sums above them. */
+const TINY_ROWS = 12;
 const KEYS = "↑↓ scroll  q quit   'errand inbox' answers questions";
 const AWAY = "The broker is unavailable; retrying. What is shown is old.";
 
@@ -60,7 +62,7 @@ export class TopView implements View {
     return layout(size, paint, {
       title: `errand top, ${principal}`,
       aside: localTime(at),
-      head: [...summary, "", head],
+      head: size.rows < TINY_ROWS ? [head] : [...summary, "", head],
       body,
       scroll: this.#scroll,
       foot: shown.length > 0 ? ["", ...shown] : [],

@@ -23,6 +23,10 @@ test("a command whose output cannot be written fails by name", async () => {
   const asks = await make();
   await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, { text: "?" });
   await until(async () => (await api.call("GET", "/v1/agents/scout/workers")).body.workers.length > 0);
+  const schedule = await api.call("POST", "/v1/schedules", {
+    delegation: { target: "scout", task: "read" },
+    every_seconds: 3600,
+  });
   const reads = [
     ["list"],
     ["list", "--json"],
@@ -64,6 +68,7 @@ test("a command whose output cannot be written fails by name", async () => {
     ["token", "create", "caller:x"],
     ["schedule", "create", "scout", "x", "--every", "1h"],
     ["rules", "create", "scout", "write"],
+    ["schedule", "change", schedule.body.id, "--name", "reading"],
     ["notify", "create", "--agent", "nobody", "--ntfy", "https://ntfy.sh/topic"],
     ["invite", "zoe"],
     ["sessions", "link"],

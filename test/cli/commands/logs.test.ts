@@ -1,6 +1,8 @@
 /** `errand logs` against a real gateway. */
+import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { eventSchema } from "../../../src/schema/event.ts";
+import { OPERATOR } from "../../support/broker.ts";
 import { outage } from "../../support/outage.ts";
 import { until } from "../../support/until.ts";
 import { lines, setup } from "../broker/cli.ts";
@@ -138,4 +140,24 @@ test("has all events of many, and with --follow those to come, until the end", a
   expect(await following.done).toBe(0);
   expect(words(following.stdout())).toHaveLength(steps + 3);
   expect(words(following.stdout()).at(-1)).toMatch(/completed after/);
+});
+
+test("on a narrow terminal the words have the room, and alarms of the status are whole", async () => {
+  const { api, url } = await setup();
+  await api.agent("archivist");
+  const { id } = (await api.delegate("archivist", { task: "Store it" })).body;
+  const narrow = async (argv: string[]) => {
+    let shown = "";
+    const stdout = Object.assign(new PassThrough(), { columns: 30 });
+    stdout.on("data", (part) => {
+      shown += part;
+    });
+    const childEnv = { NO_COLOR: "1" };
+    await startHere(argv, { env: { url, token: OPERATOR }, childEnv, stdout, tty: { stdout: true } }).done;
+    return shown;
+  };
+  expect(await narrow(["logs", id])).toMatch(/^\d\d:\d\d:\d\d {2}operator delegated i…$/m);
+  const status = await narrow(["status"]);
+  expect(status).toMatch(/^id +brk_\w{26}$/m);
+  expect(status).toMatch(/^alarms +archivist has no\n {11}worker: 1\n {11}delegation waits$/m);
 });

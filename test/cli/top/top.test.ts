@@ -44,6 +44,11 @@ test("busy agents come first, events refresh the screen, and it fits", async () 
   await screen.shows(/^errand top/);
   screen.type(KEYS.down);
   await screen.shows(/\nnew +/);
+  // On very few rows, the agents come first; and ids are whole on the narrowest screen.
+  screen.resize(20, 6);
+  await screen.shows(/^errand top.*\n *\n\S+.*\nnew /);
+  screen.resize(30, 24);
+  await screen.shows(/^\w{8} {2}b/m);
   screen.resize(80, 24);
   // A broker that goes away is no reason to end.
   await gateway.close({ idleGrace: false });
