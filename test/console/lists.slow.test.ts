@@ -57,7 +57,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     });
     // It first draws some, and then measures which are in view.
     await until(async () => (await found.count()) < 150);
-    await found.last().scrollIntoViewIfNeeded();
+    // The last one that is drawn changes with what is in view.
+    await until(async () => {
+      await found.last().scrollIntoViewIfNeeded({ timeout: 1_000 });
+      return true;
+    });
   });
 
   test("an agent whose workers are all busy is not green, and one without workers is an alarm, in every view", async () => {

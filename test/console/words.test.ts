@@ -6,7 +6,7 @@ import { inUnits, toSeconds } from "../../src/console/agents/duration.ts";
 import { TIMES, topOf } from "../../src/console/charts/scale.ts";
 import { eventText, offsetText } from "../../src/console/delegation/event-text.ts";
 import { replyFile } from "../../src/console/delegation/reply-actions.tsx";
-import { isFlat } from "../../src/console/ui/json.tsx";
+import { isFlat } from "../../src/console/ui/flat.ts";
 import { queuedText } from "../../src/console/ui/queued-text.ts";
 import { plainTitle, quietText, taskText } from "../../src/console/ui/words.ts";
 import { eventWith } from "../support/event.ts";
