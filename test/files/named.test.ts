@@ -108,6 +108,28 @@ test("output names files, in artifacts, replies and questions, and goes on to th
   expect((await fetchAs(ana, next.body.message.parts[1].url)).text).toBe("PNG");
 });
 
+test("a file is named by every address of its broker, also one that it had before; what cannot be read stays a link", async () => {
+  const { url, another, operator, ana, bob, scout, upload, naming } = await world();
+  const file = await upload(ana, "the log");
+  const made = await ana.delegate("scout", naming(file.url.replace(url, "http://errand.internal:4180")));
+  const bound = `${url}/v1/delegations/${made.body.id}/files/${file.id}`;
+  expect(made.body.message.parts[1]).toMatchObject({ url: bound, metadata: { size: 7 } });
+  const moved = await another({ publicUrl: "https://errand.example/tools" });
+  // The agent hands the part on, which has the address from before.
+  const part = client(moved.url, scout.token);
+  const { parts } = (await part.get(made.body.id)).body.message;
+  const child = await part.delegate("other", { message: { parts } });
+  expect(child.body.message.parts[1].url).toBe(
+    `https://errand.example/tools/v1/delegations/${child.body.id}/files/${file.id}`,
+  );
+  await operator.erase(made.body.id);
+  const foreign = bound.replace(url, "https://other.example");
+  for (const link of [foreign, file.url.replace(url, "https://other.example")]) {
+    const linked = await bob.delegate("scout", naming(link));
+    expect([linked.status, linked.body.message.parts[1].url]).toEqual([202, link]);
+  }
+});
+
 test("a file lasts as long as the delegations that name it, and goes with an erased one at once", async () => {
   const { ana, scout, upload, fetchAs, naming, clock, gateway, stored } = await world();
   const file = await upload(ana, "kept");

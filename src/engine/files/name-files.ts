@@ -4,12 +4,14 @@
  * the file is bound first; if the move does not happen, the upkeep finds no such record and lets the file go.
  */
 import type { Part } from "../../schema/a2a.ts";
+import { ErrandError } from "../../schema/errors.ts";
 import { fileOfUrl } from "../../schema/file-url.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import type { Principal } from "../access/access.ts";
 import type { Reads } from "../broker.ts";
 import { read } from "../delegations/read.ts";
+import { findFileOf, findOwnFile } from "./download.ts";
 import { fileNotFound, tooManyFiles } from "./file-errors.ts";
 import { fileUrl, partsOfFileId, tagOf } from "./file-ids.ts";
 import { nowOf, requireFiles, type UsesFiles } from "./files.ts";
@@ -33,6 +35,8 @@ interface Named {
   readonly file_id: string;
   /** The delegation that the URL is of; undefined: the file is the principal's own. */
   readonly delegation_id: string | undefined;
+  /** The URL is below the public URL of the broker, or a path. Otherwise it may be another broker's. */
+  readonly isOurs: boolean;
 }
 
 /**
@@ -48,7 +52,7 @@ export function nameFiles<T extends WithParts>(
 ): readonly T[] | Promise<readonly T[]> {
   const named = contents.flatMap(({ parts }) => (parts ?? []).flatMap((part) => namedBy(broker, part) ?? []));
   if (named.length === 0) return contents;
-  return bind(broker, principal, id, named, options).then((sizes) =>
+  return bindKnown(broker, principal, id, named, options).then((sizes) =>
     contents.map((content) =>
       content.parts
         ? { ...content, parts: content.parts.map((part) => renamed(broker, id, sizes, part)) }
@@ -88,14 +92,50 @@ export async function nameFilesIn<
   };
 }
 
-/** A file of this broker: below its public URL, or a path alone. */
+/** A file of a broker. */
 function namedBy({ publicUrl }: UsesFiles, { url }: Part): Named | undefined {
   if (url === undefined) return undefined;
   const named = fileOfUrl(url);
   if (named === undefined) return undefined;
   const base = withoutTrailingSlashes(publicUrl());
-  return url.startsWith("/v1/") || url.startsWith(`${base}/v1/`) ? named : undefined;
+  return { ...named, isOurs: url.startsWith("/v1/") || url.startsWith(`${base}/v1/`) };
 }
+
+/**
+ * Clients know a broker by other addresses than its public URL, and messages have the one that it had before. So a URL of
+ * another address names a file if it is one that the principal may read here; otherwise it stays a link.
+ */
+async function bindKnown(
+  broker: NamesFiles,
+  principal: Principal,
+  id: string,
+  named: readonly Named[],
+  options: NamingOptions,
+): Promise<ReadonlyMap<string, number>> {
+  const isKnown = await Promise.all(
+    named.map((one) => one.isOurs || (broker.files !== null && mayRead(broker, principal, one))),
+  );
+  const known = named.filter((_, at) => isKnown[at]);
+  return known.length === 0 ? new Map() : bind(broker, principal, id, known, options);
+}
+
+const NOT_READABLE: readonly string[] = ["file_not_found", "delegation_not_found"];
+
+const mayRead = (
+  broker: NamesFiles,
+  principal: Principal,
+  { file_id, delegation_id }: Named,
+): Promise<boolean> =>
+  (delegation_id === undefined
+    ? findOwnFile(broker, principal, file_id)
+    : findFileOf(broker, principal, delegation_id, file_id)
+  ).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ErrandError && NOT_READABLE.includes(error.code)) return false;
+      throw error;
+    },
+  );
 
 /** Returns the size of each file by its id. */
 async function bind(
