@@ -106,6 +106,8 @@ export const keys = {
   told: (delegation: string, question: string) => `${COMMON}:told:${delegation}:${question}`,
   /** STRING: JSON of what the link with this hash is for; expires with its question. */
   link: (hash: string) => `${COMMON}:link:${hash}`,
+  /** LIST: the hashes of the links of a person, newest first; bounded, expires with the last of them. */
+  linksOf: (person: string) => `${COMMON}:links:${person}`,
   /** The answer that is being given by the link. */
   linkPress: (hash: string) => `${COMMON}:link:${hash}:press`,
   /** STRING: the key from which the secrets of links are derived. */

@@ -437,6 +437,12 @@ export const LIMITS = {
     "waiting for one channel of a subscription; then the oldest are dropped, and the subscription counts them",
     null,
   ),
+  links: limit(
+    5_000,
+    "links",
+    "that answer in the name of one principal, about 700 bytes each, kept until their questions would expire; then the oldest answer nothing any more",
+    null,
+  ),
   stats_subjects: limit(
     1_000,
     "agents and delegators",
@@ -508,6 +514,7 @@ export const AT_REST: readonly LimitName[] = [
   "subscription_bytes",
   "subscription_tests",
   "notices_waiting",
+  "links",
   "stats_subjects",
   "stats_codes",
 ];

@@ -1,6 +1,8 @@
 /** Answer links: who may use one, once, for exactly what was asked; and what scanners and guessers get. */
 import { expect, test } from "vitest";
+import { LinkStore } from "../../src/engine/links/store.ts";
 import { keys } from "../../src/redis/keys.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { as, request } from "../support/broker.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { bodies, startSubscribed } from "../support/subscribed.ts";
@@ -248,4 +250,32 @@ test("of the same answer by two people at the same time, only the one that answe
   expect(await audited("link.answer")).toHaveLength(ROUNDS);
   // Each says why, and none answers later.
   expect(await audited("link.refuse")).toHaveLength(ROUNDS);
+});
+
+test("the links of a person are bounded: the oldest answer nothing any more", async () => {
+  const { redis, clock } = await setup();
+  const links = new LinkStore(redis, 3);
+  const ends = Date.now() + clock.offset_ms + 3_600_000;
+  const link = {
+    person: "approver:ann",
+    subscription: "sub_x",
+    channel: "ntfy",
+    epoch: "",
+    digest: "",
+  } as const;
+  const mint = (question: string, person: string = link.person, until = ends) =>
+    links.mint({ ...link, person, delegation: "dlg_0_x", question, may: "answer" }, until);
+  const others = await mint("0", "approver:bob");
+  const tokens = [
+    await mint("1"),
+    await mint("2"),
+    await mint("2"),
+    await mint("3"),
+    await mint("4", undefined, ends + 1_000),
+  ];
+  const found = await Promise.all([others, ...new Set(tokens)].map((token) => links.find(token)));
+  expect(found.map((one) => one?.question)).toEqual(["0", undefined, "2", "3", "4"]);
+  expect((await redis.keys(`${keys.link("")}*`)).length).toBe(4);
+  expect(await redis.pexpiretime(keys.linksOf(link.person))).toBe(ends + 1_000);
+  expect(LIMITS.links.value * 700).toBeLessThan(4 * 1024 * 1024);
 });

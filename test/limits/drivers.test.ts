@@ -54,6 +54,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   subscription_bytes: ["test/doors/rest/subscriptions.test.ts", "LIMITS.subscription_bytes.value"],
   subscription_tests: ["test/doors/rest/subscriptions.test.ts", "LIMITS.subscription_tests.value"],
   notices_waiting: ["test/doors/rest/subscriptions.test.ts", "LIMITS.notices_waiting.value"],
+  links: ["test/flows/links.test.ts", "LIMITS.links.value"],
   schedule_runs: ["test/engine/schedules/ticks.test.ts", "LIMITS.schedule_runs.value"],
   rules: ["test/flows/rules.test.ts", "LIMITS.rules.value"],
   agent_rules: ["test/flows/rules.test.ts", "LIMITS.agent_rules.value"],

@@ -9,6 +9,7 @@ import { keys } from "../../redis/keys.ts";
 import { MadeOnce } from "../../redis/made-once.ts";
 import { Script } from "../../redis/script.ts";
 import { randomId } from "../../redis/shards.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import { channelKindSchema } from "../../schema/notice.ts";
 import { parseJson } from "../../util/parse-json.ts";
 
@@ -53,9 +54,12 @@ const hashOf = (token: string): string => createHash("sha256").update(token).dig
 export class LinkStore {
   readonly #redis: Redis;
   readonly #key: MadeOnce;
+  readonly #most: number;
 
-  constructor(redis: Redis) {
+  /** `most`: links of one person. */
+  constructor(redis: Redis, most: number = LIMITS.links.value) {
     this.#redis = redis;
+    this.#most = most;
     this.#key = new MadeOnce(redis, keys.linkKey, () => randomBytes(32).toString("base64url"));
   }
 
@@ -71,8 +75,23 @@ export class LinkStore {
         .digest("base64url")}`;
       const key = keys.link(hashOf(token));
       const isNew = (await this.#redis.set(key, json, "PXAT", Math.ceil(expires_at), "NX")) !== null;
+      if (isNew) await this.#count(link.person, token, expires_at);
       if (isNew || (await this.find(token))?.used === undefined) return token;
     }
+  }
+
+  /**
+   * Keeps the newest links of the person: questions may stay open for a year, and a link stays when its question is closed.
+   * Limit: a link whose gateway dies here is not counted, and only expires.
+   */
+  async #count(person: string, token: string, expires_at: number): Promise<void> {
+    const key = keys.linksOf(person);
+    const count = await this.#redis.lpush(key, hashOf(token));
+    // The first one gives the list its end; a later end replaces it.
+    await this.#redis.pexpireat(key, Math.ceil(expires_at), "NX");
+    await this.#redis.pexpireat(key, Math.ceil(expires_at), "GT");
+    const old = count > this.#most ? await this.#redis.rpop(key) : null;
+    if (old !== null) await this.#redis.del(keys.link(old));
   }
 
   async find(token: string): Promise<Link | null> {
