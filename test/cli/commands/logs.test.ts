@@ -156,8 +156,8 @@ test("on a narrow terminal the words have the room, and alarms of the status are
     await startHere(argv, { env: { url, token: OPERATOR }, childEnv, stdout, tty: { stdout: true } }).done;
     return shown;
   };
-  expect(await narrow(["logs", id])).toMatch(/^\d\d:\d\d:\d\d {2}operator delegated i…$/m);
+  expect(await narrow(["logs", id])).toMatch(/^\d\d:\d\d:\d\d {2}operator delegated …$/m);
   const status = await narrow(["status"]);
   expect(status).toMatch(/^id +brk_\w{26}$/m);
-  expect(status).toMatch(/^alarms +archivist has no\n {11}worker: 1\n {11}delegation waits$/m);
+  expect(status).toMatch(/^ {11}archivist has no\n {11}worker: 1\n {11}delegation waits$/m);
 });
