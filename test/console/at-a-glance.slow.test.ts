@@ -72,6 +72,32 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(Math.abs((above ?? 0) - (row ?? 99))).toBeLessThanOrEqual(1);
   });
 
+  test("a text from right to left shows its beginning where it is cut, and the header overlaps nothing", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    const text = "انشر الخدمة الجديدة إلى الإنتاج اليوم من فضلك ".repeat(5);
+    await api.delegate("coder", { task: text });
+    const [{ lease_id }] = (await api.lease("coder")).body.leases;
+    await api.interrupt(lease_id, { text });
+    await api.delegate("coder", { task: text });
+    const page = await open(url, "#/live", { viewport: { width: 820, height: 600 } });
+    for (const [view, places] of [
+      ["live", ".row .row-task"],
+      ["find", ".found .row-task"],
+      ["needs", ".ask-text"],
+    ] as const) {
+      await showView(page, `#/${view}`);
+      const shown = page.locator(places).first();
+      await shown.waitFor();
+      // Then the end is cut, at the left.
+      expect([view, await shown.evaluate((one) => getComputedStyle(one).direction)]).toEqual([view, "rtl"]);
+    }
+    const [charts, goTo] = [page.getByRole("link", { name: "Charts" }), page.locator(".go-to")];
+    const [left, right] = [await charts.first().boundingBox(), await goTo.boundingBox()];
+    expect((left?.x ?? 0) + (left?.width ?? 0)).toBeLessThanOrEqual(right?.x ?? 0);
+  });
+
   test("an option that is no text is marked once it was chosen", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -31,7 +31,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     ])
       expect(text).toContain(part);
     expect(text).toMatch(/, next \d+ /);
-    await page.getByRole("button", { name: "Run read the news now" }).click();
+    await page.getByRole("button", { name: "Run now: read the news" }).click();
     await row.getByRole("link", { name: "delegated" }).click();
     await page.waitForFunction("location.hash.includes('open=dlg_')");
     await page.getByRole("button", { name: "Pause read the news" }).click();

@@ -61,8 +61,8 @@ function FoundLink({ delegation }: Pick<Props, "delegation">) {
       aria-current={opened.value === id ? "true" : undefined}
     >
       <StateMark phase={phase} />
-      <span class="row-task">
-        <Said>{taskText(delegation)}</Said>
+      <span class="row-task said" dir="auto">
+        {taskText(delegation)}
       </span>
       <span class="row-age">
         <Age at={created_at} ago />

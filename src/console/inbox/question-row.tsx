@@ -9,7 +9,6 @@ import { isUrgent } from "../needs/question-card.tsx";
 import type { Asked } from "../needs/rows.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Left } from "../ui/age.tsx";
-import { Said } from "../ui/said.tsx";
 import { askerOf, plainTitle, taskText } from "../ui/words.ts";
 import { RiskMark } from "./risk.tsx";
 
@@ -57,8 +56,8 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
       <span class={isUrgent(interrupt, now.value) ? "ask-left urgent" : "ask-left"}>
         {outcome ? "" : <Left until={interrupt.expires_at} />}
       </span>
-      <span class="ask-text">
-        <Said>{outcome ?? (given ? `${given.done}, not sent yet` : vote)}</Said>
+      <span class="ask-text" dir="auto">
+        {outcome ?? (given ? `${given.done}, not sent yet` : vote)}
       </span>
     </button>
   );

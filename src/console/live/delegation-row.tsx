@@ -38,8 +38,8 @@ export function DelegationRow({ listed, isOfAgent = false }: Props) {
       aria-current={opened.value === id ? "true" : undefined}
     >
       <StateMark phase={phase} />
-      <span class="row-task" title={task}>
-        <Said>{task}</Said>
+      <span class="row-task" dir="auto" title={task}>
+        {task}
       </span>
       <span class="row-who" title={`${delegator} to ${target}`}>
         {delegatorOf(listed.value)}

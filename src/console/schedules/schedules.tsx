@@ -126,7 +126,7 @@ function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onC
         <span class="buttons">
           <button
             type="button"
-            aria-label={`Run ${title || id} now`}
+            aria-label={`Run now: ${title || id}`}
             disabled={isRunning}
             onClick={() => act((client) => client.run(id))}
           >
