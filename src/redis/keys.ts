@@ -102,8 +102,8 @@ export const keys = {
   questionsExpiring: `${COMMON}:subscriptions:expiring`,
   /** STRING: the gateway that reads the events for subscriptions at present; expires. */
   notifier: `${COMMON}:subscriptions:notifier`,
-  /** LIST: JSON of who was told of a question and how, newest first; bounded, expires. */
-  told: (delegation: string, question: string) => `${COMMON}:told:${delegation}:${question}`,
+  /** LIST: JSON of who was told of a question of the delegation and how, newest first; bounded, expires. */
+  told: (delegation: string) => `${COMMON}:told:${delegation}`,
   /** STRING: JSON of what the link with this hash is for; expires with its question. */
   link: (hash: string) => `${COMMON}:link:${hash}`,
   /** LIST: the hashes of the links of a person, newest first; bounded, expires with the last of them. */

@@ -181,7 +181,7 @@ test("a question about to expire is announced once, ignores quiet hours, and its
   await until(() => received.length === 2);
   expect(bodies(received)).toMatchObject([1, 2].map(() => ({ type: "question_expiring", interrupt_id })));
   // The receiver has them a little before the broker knows it.
-  await until(async () => (await redis.llen(keys.told(made.body.id, interrupt_id))) === 2);
+  await until(async () => (await redis.llen(keys.told(made.body.id))) === 2);
   clock.offset_ms += 60_000;
   await gateway.sweep.tick();
   await tick();

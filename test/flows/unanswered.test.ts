@@ -1,6 +1,7 @@
 /** A failure because nobody answered says so, in how long, and who was notified: the same through every API. */
 import { expect, test } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
+import { readTold } from "../../src/engine/subscriptions/told.ts";
 import { keys } from "../../src/redis/keys.ts";
 import { BINDINGS, sdkClient, textOf } from "../doors/a2a/support.ts";
 import { agUi } from "../doors/agui/support.ts";
@@ -20,9 +21,9 @@ test("a question that expires names who was notified and how, at every API, the 
   const callback = { url: hook.url, secret: `whsec_${Buffer.alloc(32, 1).toString("base64")}` };
   const { id, context_id } = (await alice.delegate("scout", { callback })).body;
   const [lease] = (await api.lease("scout")).body.leases;
-  const { interrupt_id } = (await api.interrupt(lease.lease_id, { text: "May I?" })).body;
+  await api.interrupt(lease.lease_id, { text: "May I?" });
   await tick();
-  const noted = keys.told(id, interrupt_id);
+  const noted = keys.told(id);
   await until(async () => (await redis.llen(noted)) === 2);
   clock.offset_ms += 7_200_001;
   await gateway.sweep.tick();
@@ -113,4 +114,24 @@ test("votes that came are counted, and a failure without a question names nobody
     "The deadline passed",
     false,
   ]);
+});
+
+test("who was notified is noted for each question apart, and goes when the delegation is erased", async () => {
+  const { api, ann, alice, redis, subscribe, tick } = await startSubscribed();
+  const { url, received } = await startReceiver();
+  const deliver = Array.from({ length: 2 }, () => ({ kind: "webhook", url }));
+  await subscribe(ann, { events: ["question"], deliver });
+  await tick();
+  const { id } = (await alice.delegate("scout")).body;
+  for (let asked = 1; asked <= 2; asked += 1) {
+    const [lease] = (await api.lease("scout")).body.leases;
+    const { interrupt_id } = (await api.interrupt(lease.lease_id, { text: "May I?" })).body;
+    await until(async () => (await tick()) !== null && received.length === 2 * asked);
+    await until(async () => (await redis.llen(keys.told(id))) === 2 * asked);
+    expect(await readTold(redis, id, interrupt_id)).toHaveLength(2);
+    expect((await alice.answer(id, interrupt_id, { text: "yes" })).status).toBeLessThan(300);
+  }
+  await alice.cancel(id);
+  expect((await alice.erase(id)).status).toBe(204);
+  expect(await redis.keys(`${keys.told("")}*`)).toEqual([]);
 });

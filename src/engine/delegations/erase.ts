@@ -8,6 +8,7 @@ import { waitBriefly, warn } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type ReleasesFiles, releaseFiles } from "../files/upkeep.ts";
+import { forgetTold } from "../subscriptions/told.ts";
 import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
@@ -45,6 +46,9 @@ export async function erase(
       });
       // It is erased; what fails here is done by the upkeep.
       await releaseFiles(broker, id).catch((error: unknown) => warn(broker, error, "files not released"));
+      await forgetTold(broker.redis, id).catch((error: unknown) =>
+        warn(broker, error, "who was notified of its questions is kept"),
+      );
       return;
     }
     if (outcome.kind === "retire_key") {
