@@ -79,15 +79,22 @@ export interface AgentOptions extends ConnectionOptions {
    * printed to stderr with its stack.
    */
   readonly onError?: ((error: unknown, work: Work) => void) | undefined;
-  /** Called for each event, for a log. Default: an expiry because this process was blocked is printed to stderr. */
+  /**
+   * Called for each event, for a log. Default: an expiry because this process was blocked, and a refused usage, are printed
+   * to stderr.
+   */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
 const printError = (error: unknown, { delegation }: Work): void =>
   console.error(`errand: the handler failed at ${delegation.id}:`, error);
 
-/** Without it, nobody would know why the lease expired. */
-function printBlocked(event: AgentEvent): void {
+/** Without it, nobody would know why the lease expired, or that the usage no longer counts. */
+function printNotable(event: AgentEvent): void {
+  if (event.type === "usage_refused") {
+    console.error(`errand: no more usage of ${event.delegationId} is reported: ${event.reason}`);
+    return;
+  }
   if (event.type !== "lost" || event.blockedMs === undefined) return;
   const { delegationId, blockedMs } = event;
   console.error(`errand: the lease of ${delegationId} expired: this process was blocked for ${blockedMs} ms`);
@@ -167,7 +174,7 @@ export class Agent {
   ) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
-    const report = options.onEvent ?? printBlocked;
+    const report = options.onEvent ?? printNotable;
     const connection = { ...options, known: options.known ?? new KnownBroker() };
     // The files of a lease are worth as much as its reply, which is repeated without a limit, too.
     const http = new Http({ ...connection, retryForMs: Number.POSITIVE_INFINITY });

@@ -1,6 +1,8 @@
 /** The usage that a handler reports, with a real broker. */
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Agent, Delegator } from "../../../src/index.ts";
+import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { handled } from "../../support/handled.ts";
 import { until } from "../../support/until.ts";
 
@@ -55,4 +57,25 @@ test("a refused usage costs neither progress nor the reply, and is reported once
   await until(() => events.at(-1)?.type === "replied");
   const refused = events.filter(({ type }) => type === "usage_refused");
   expect(refused).toMatchObject([{ reason: expect.stringContaining("usage.input_tokens") }]);
+});
+
+test("without a log, a refused usage is printed: it no longer counts towards a budget", async () => {
+  const printed = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  onTestFinished(() => printed.mockRestore());
+  const { url } = await startBroker();
+  await client(url).agent("scout");
+  const agent = new Agent({ url, token: OPERATOR, agent: "scout" }, async (work) => {
+    work.usage({ cost: 0.5, currency: "XYZ" });
+    return "done";
+  });
+  const run = agent.run();
+  const delegator = new Delegator({ url, token: OPERATOR });
+  const { id } = await delegator.delegate({ target: "scout", task: "look" });
+  expect(await delegator.wait(id)).toMatchObject({ state: "completed" });
+  await agent.stop();
+  await run;
+  const [first] = printed.mock.calls;
+  expect(first?.join(" ")).toMatch(
+    new RegExp(`^errand: no more usage of ${id} is reported: usage\\.currency`),
+  );
 });
