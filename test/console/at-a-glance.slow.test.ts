@@ -96,6 +96,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const [charts, goTo] = [page.getByRole("link", { name: "Charts" }), page.locator(".go-to")];
     const [left, right] = [await charts.first().boundingBox(), await goTo.boundingBox()];
     expect((left?.x ?? 0) + (left?.width ?? 0)).toBeLessThanOrEqual(right?.x ?? 0);
+    await page.setViewportSize({ width: 320, height: 640 });
+    const header = await page.locator(".header").evaluate((one) => one.scrollHeight - one.clientHeight);
+    expect(header).toBeLessThanOrEqual(0);
   });
 
   test("an option that is no text is marked once it was chosen", async () => {

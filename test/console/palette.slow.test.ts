@@ -111,5 +111,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("dialog", { name: "Keyboard" }).getByText("Ctrl+K").waitFor();
     await page.keyboard.press("Control+k");
     expect(await page.locator(".palette").count()).toBe(0);
+    // Who goes back leaves what is over the page.
+    await page.goBack();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("Control+k");
+    await field.waitFor();
+    await page.goForward();
+    await page.locator(".palette").waitFor({ state: "detached" });
   });
 });

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { openDialog } from "../ui/open-dialog.ts";
 import { helpIsOpen, PALETTE_KEY } from "./keys.ts";
 
 /** The keyboard shortcuts, in a dialog. */
@@ -23,7 +24,7 @@ const KEYS = [
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => openDialog(dialog.current), []);
   return (
     <dialog
       ref={dialog}

@@ -6,6 +6,7 @@ import { paletteIsOpen } from "../app/keys.ts";
 import { agents, readAgents } from "../data/agents.ts";
 import { mine } from "../needs/mine.ts";
 import { session } from "../session/session.ts";
+import { openDialog } from "../ui/open-dialog.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useAction } from "../ui/use-action.ts";
@@ -43,7 +44,7 @@ export function Palette() {
   const marked = useSignal<Mark | null>(null);
   const pausing = useSignal<string | null>(null);
   const { error, run, again } = useAction();
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => openDialog(dialog.current), []);
   const wanted = text.value.trim();
   const { delegations, isReading, error: notRead } = useDelegationsOf(wanted);
   const resume = (agent: string) =>
