@@ -1,6 +1,7 @@
 /** Files by the library: uploads and downloads that continue, and files of handlers. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { StoredFiles } from "../../src/client/stored-files.ts";
 import { Agent, Delegator, type ErrandApiError, type Handler } from "../../src/index.ts";
 import { client, OPERATOR } from "../support/broker.ts";
 import { fileCalls, sha256, startFileBroker } from "../support/files.ts";
@@ -55,6 +56,19 @@ test("an upload whose first answer is lost counts once", async () => {
   await delegator.upload("a.bin", new Uint8Array(randomBytes(1_000)));
   const { body } = await fileCalls(url).call("GET", "/v1/files");
   expect([body.files.length, body.bytes]).toEqual([1, 1_000]);
+});
+
+test("a file whose deletion was answered in vain is deleted; one that never was there is not found", async () => {
+  const { url } = await startFileBroker();
+  const options = { url, token: OPERATOR, fetch: flaky(new Set(["DELETE files"])) };
+  const delegator = new Delegator(options);
+  const files = new StoredFiles(options);
+  const { files: none } = await files.page();
+  const { url: part = "" } = await delegator.upload("a.txt", "a");
+  const id = part.slice(part.lastIndexOf("/") + 1);
+  await files.delete(id);
+  expect([none, (await files.page()).files]).toEqual([[], []]);
+  await expect(files.delete(id)).rejects.toMatchObject({ code: "file_not_found" });
 });
 
 test("a download continues where the connection broke", async () => {
