@@ -62,8 +62,18 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await form.getByRole("alert").waitFor();
     await form.getByRole("textbox", { name: "Times" }).fill("30 9 * * MON-FRI");
     await form.getByLabel("While an earlier one runs").selectOption("leave it out");
+    // What is typed stays in another view, and when the page is reloaded.
+    await showView(page, "#/live");
+    await showView(page, "#/agents?part=schedules");
+    await form.getByLabel("Task").and(page.locator("textarea")).waitFor();
+    expect(await form.getByLabel("Task").inputValue()).toBe("read the news");
+    await page.reload();
+    await form.waitFor();
     await form.getByRole("button", { name: "Create" }).click();
     await page.locator(".schedule").waitFor();
+    expect(await form.count()).toBe(0);
+    await page.reload();
+    await page.getByRole("button", { name: "New schedule" }).waitFor();
     const [made] = await list();
     expect(made).toMatchObject({
       ...{ name: null, cron: "30 9 * * MON-FRI", time_zone: "Europe/Berlin", overlap: "skip", missed: "one" },

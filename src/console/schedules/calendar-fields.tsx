@@ -26,6 +26,7 @@ export function CalendarFields({ before, isCron }: Props) {
       <label>
         <span>When</span>
         <select
+          name="calendar"
           value={isCron.value ? "cron" : "every"}
           onChange={({ currentTarget }) => {
             isCron.value = currentTarget.value === "cron";

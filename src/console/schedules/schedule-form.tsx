@@ -1,26 +1,47 @@
-import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { type Signal, useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import * as z from "zod";
 import { Schedules as Client } from "../../client/schedules.ts";
 import type { Schedule } from "../../schema/schedule.ts";
 import { agents } from "../data/agents.ts";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
+import { keptAs } from "../ui/use-kept.ts";
 import { CalendarFields } from "./calendar-fields.tsx";
 import { inputOf, isFixed, patchOf, type Text, taskOf } from "./input.ts";
+
+/** What was typed into the form of a new one, by the names of the fields; none: nothing. */
+export const useTyped = keptAs(z.record(z.string(), z.string()));
+export const NONE: Readonly<Record<string, string>> = {};
 
 interface Props {
   /** What is edited; undefined: it is new. */
   readonly schedule?: Schedule;
+  /** Of a new one. */
+  readonly typed?: Signal<Record<string, string>>;
   /** `isChanged`: it was sent, and not left. */
   readonly onDone: (isChanged: boolean) => void;
 }
 
 /** Creates or edits a schedule. Of an edit, exactly what was changed is sent. */
-export function ScheduleForm({ schedule, onDone }: Props) {
+export function ScheduleForm({ schedule, typed, onDone }: Props) {
   // As it was when the form was opened: the list is read again meanwhile.
   const before = useRef(schedule).current;
-  const isCron = useSignal(before?.every_seconds === undefined);
+  const isCron = useSignal(before?.every_seconds === undefined && typed?.peek().calendar !== "every");
+  const form = useRef<HTMLFormElement>(null);
+  useLayoutEffect(() => {
+    for (const [name, value] of Object.entries(typed?.peek() ?? NONE)) {
+      const field = form.current?.elements.namedItem(name);
+      if (field && "value" in field) field.value = value;
+    }
+  }, []);
+  const keep = () => {
+    if (typed && form.current)
+      typed.value = Object.fromEntries(
+        [...new FormData(form.current)].map(([name, text]) => [name, `${text}`]),
+      );
+  };
   const { isRunning, error, run } = useAction();
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -41,6 +62,8 @@ export function ScheduleForm({ schedule, onDone }: Props) {
   return (
     <form
       class="fields schedule-form"
+      ref={form}
+      onInput={keep}
       aria-label={before ? "Edit the schedule" : "New schedule"}
       onSubmit={submit}
     >

@@ -16,7 +16,7 @@ import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Windowed } from "../ui/windowed.tsx";
-import { ScheduleForm } from "./schedule-form.tsx";
+import { NONE, ScheduleForm, useTyped } from "./schedule-form.tsx";
 import { styles } from "./schedules.css";
 
 adopt(styles);
@@ -31,9 +31,12 @@ export function Schedules() {
   const round = useComputed(() => Math.floor(now.value / AGAIN_MS));
   const read = (_: unknown, signal: AbortSignal) => clientOf().list({ signal });
   const { value, error, reload } = useLoaded("schedules", read, round.value);
-  const isNew = useSignal(false);
+  const typed = useTyped("schedule", NONE);
+  // What was typed before the reader went to another view is shown again.
+  const isNew = useSignal(Object.keys(typed.peek()).length > 0);
   const close = (isChanged: boolean) => {
     isNew.value = false;
+    typed.value = NONE;
     if (isChanged) reload();
   };
   return (
@@ -42,7 +45,7 @@ export function Schedules() {
         Schedules {value !== null && value.length > 0 && <small>{value.length.toLocaleString("en")}</small>}
       </h1>
       {isNew.value ? (
-        <ScheduleForm onDone={close} />
+        <ScheduleForm typed={typed} onDone={close} />
       ) : (
         mayDelegate.value && (
           <button
