@@ -1,9 +1,11 @@
 /** Files of the broker in what `errand relay` sends: in the message, or refused. */
 import { expect, test } from "vitest";
+import { storageUnavailable } from "../../src/engine/files/file-errors.ts";
 import { startA2aServer } from "../support/a2a-server.ts";
 import { client } from "../support/broker.ts";
 import { fileCalls, startFileBroker } from "../support/files.ts";
 import { startRelaying, watching } from "../support/relaying.ts";
+import { until } from "../support/until.ts";
 
 const LARGE = Buffer.alloc(900_000, "0123456789abcdef ");
 
@@ -38,3 +40,35 @@ test("small files are put into the message for the A2A server; larger ones fail 
   expect(refused.error.message).toContain("exceed 1 MiB");
   expect(server.turns).toHaveLength(1);
 }, 60_000);
+
+test("while the storage of files is away, the work is returned without an attempt, and nothing is sent", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.status("COMPLETED", "done") });
+  let isAway = false;
+  const { url } = await startFileBroker(
+    {
+      wrap: (store) => {
+        const read = store.read.bind(store);
+        return Object.assign(store, {
+          read: (...of: Parameters<typeof read>) => {
+            if (isAway) throw storageUnavailable(new Error("away"));
+            return read(...of);
+          },
+        });
+      },
+    },
+    { callbackAllow: ["127.0.0.1"] },
+  );
+  const api = client(url);
+  await api.agent("remote", { delivery: { mode: "push", url: server.url } });
+  const file = (await fileCalls(url).upload("a log")).body.url;
+  isAway = true;
+  const { id } = (await api.delegate("remote", { message: { parts: [{ url: file }] }, max_attempts: 1 }))
+    .body;
+  const released = await until(async () => {
+    const { events } = (await api.events(id)).body;
+    return events.find(({ status }: { status: string }) => status === "released");
+  });
+  expect(released.reason).toBe("a file of the message cannot be loaded from the broker");
+  expect((await api.get(id)).body).toMatchObject({ state: "submitted", error: null });
+  expect(server.turns).toHaveLength(0);
+});
