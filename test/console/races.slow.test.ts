@@ -156,6 +156,23 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.locator(".needs .question").count()).toBe(1);
   });
 
+  test("a question that expires says so, also where the clock of the page is behind", async () => {
+    const { url, clock, gateway } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    await api.delegate("deployer", { task: "Deploy it" });
+    await ask(api, { text: "Now?", options: ["approve", "deny"], expires_in_seconds: 60 });
+    const { page } = await openTab(url);
+    await signIn(page);
+    await showView(page, "#/needs");
+    const card = page.locator(".inbox-detail .question");
+    await card.getByRole("button", { name: "Approve" }).hover();
+    clock.offset_ms += 61_000;
+    await gateway.sweep.tick();
+    await card.getByText("Nobody answered in time").waitFor();
+    await page.locator(".ask-row").getByText("Nobody answered in time").waitFor();
+  });
+
   test("a search shows nothing of the search before it, and a period is the same in every time zone", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -134,7 +134,7 @@ export async function noteOther(connection: Connection, { listed, interrupt }: P
 export function watchAnswers(): () => void {
   const quiet = onEvents((events) => {
     for (const event of events ?? []) {
-      if (event.status === "answered") noteEvent(event);
+      if (event.status === "answered" || hasExpired(event)) noteEvent(event);
       forgetAsked(event, listedOf(event.delegation_id)?.value);
     }
     // Of what ended while events were lost, no event tells.
@@ -157,6 +157,10 @@ export function watchAnswers(): () => void {
   };
 }
 
+/** The clock of this page does not say it: it may be behind that of the broker. */
+const hasExpired = (event: DelegationEvent): boolean =>
+  event.type === "DELEGATION_FAILED" && event.error.code === "interrupt_expired";
+
 function noteEvent(event: DelegationEvent): void {
   const asked = lastAsked.get(event.delegation_id);
   const id = asked?.interrupt?.id;
@@ -167,7 +171,7 @@ function noteEvent(event: DelegationEvent): void {
     text:
       event.status === "answered"
         ? `${nameOf(event.by)} ${decided(event.decision)} this`
-        : "this needs no answer any more",
+        : "Nobody answered in time",
     at: event.at,
   });
 }
