@@ -1,5 +1,5 @@
 /** What a reader sees within seconds is whole: no number of an agent's line is cut, and an empty view says so. Needs a build. */
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
@@ -99,6 +99,24 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.setViewportSize({ width: 320, height: 640 });
     const header = await page.locator(".header").evaluate((one) => one.scrollHeight - one.clientHeight);
     expect(header).toBeLessThanOrEqual(0);
+  });
+
+  test("with the colours of the system, busy workers, bars and the timeline are still seen", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    for (const _ of [1, 2]) await api.delegate("coder");
+    const [{ lease_id, delegation }] = (await api.lease("coder")).body.leases;
+    await api.heartbeat(lease_id, { progress: { done: 3, total: 8 } });
+    const page = await open(url, `#/live?tab=timeline&open=${delegation.id}`, { forcedColors: "active" });
+    /** The system's own, by which everything else is drawn. */
+    const canvas = /^rgba?\(255, 255, 255(?:, \d)?\)$/;
+    const colour = (of: Locator) => of.evaluate((one) => getComputedStyle(one).backgroundColor);
+    for (const places of [".agent-cells .slot.busy", ".row-step .meter i", ".fall-bar.working"]) {
+      const shown = page.locator(places).first();
+      await shown.waitFor({ state: "attached" });
+      expect(await colour(shown), places).not.toMatch(canvas);
+    }
   });
 
   test("an option that is no text is marked once it was chosen", async () => {
