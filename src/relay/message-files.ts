@@ -3,6 +3,7 @@
  * larger ones are refused, because servers bound the size of a request.
  */
 import type { Message, Part } from "../schema/a2a.ts";
+import { ERRORS, ErrandError } from "../schema/errors.ts";
 import { isStored, sizeOfStored } from "../schema/file-url.ts";
 import { toBase64 } from "../util/base64.ts";
 import { joined } from "../util/joined.ts";
@@ -50,12 +51,18 @@ async function read(part: Part, load: LoadFile, left: number): Promise<Uint8Arra
   } catch (error) {
     if (error instanceof FilesTooLargeError) throw error;
     // Its text names the file and the broker.
-    throw new RemoteError("failed", "a file of the message cannot be loaded from the broker", {
-      retryable: true,
-    });
+    const what = "a file of the message cannot be loaded from the broker";
+    if (!mayPass(error)) throw new RemoteError("failed", what, { retryable: true });
+    throw new RemoteError("unsent", what, { pause: "files of its work cannot be loaded" });
   }
   return joined(chunks);
 }
+
+/** As the broker says, to its own relay or by its API. */
+const mayPass = (error: unknown): boolean =>
+  error instanceof ErrandError
+    ? ERRORS[error.code].retryable
+    : error instanceof Error && "retryable" in error && error.retryable === true;
 
 const tooLarge = (): FilesTooLargeError =>
   new FilesTooLargeError(
