@@ -92,7 +92,7 @@ export function json(value: string): unknown {
 /** For a command that changes settings: what is not given stays, so its help names no defaults. */
 export function withoutDefaults(command: Command): Command {
   for (const option of command.options)
-    option.description = option.description.replace(/ \(default:? [^)]+\)$/, "");
+    option.description = option.description.replace(/ \(default:? [^()]+\)$/, "");
   return command;
 }
 
