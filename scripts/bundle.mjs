@@ -230,16 +230,29 @@ function licenses(inputs) {
       const files = readdirSync(path).filter((file) => /^licen[cs]e/i.test(file));
       const texts = files.map((file) => readFileSync(join(path, file), "utf8").trim());
       if (texts.length === 0) texts.push(textOf(manifest));
-      const short = texts.map((text) => withReferences(text, `${name} ${version}`, seen));
-      return [`${name} ${version} (${license})`, ...short].join("\n\n");
+      const { taken, other = /$^/ } = TAKEN[license] ?? {};
+      const short = texts.map((text) =>
+        withReferences(text.replace(other, "").trim(), `${name} ${version}`, seen),
+      );
+      const said = taken ? `${license}, used under ${taken}` : license;
+      return [`${name} ${version} (${said})`, ...short].join("\n\n");
     })
     .join("\n\n---\n\n");
 }
+
+/** Of licences to choose from, the one that we take, and the text of the other. */
+const TAKEN = {
+  "(MPL-2.0 OR Apache-2.0)": {
+    taken: "Apache-2.0",
+    other: /^Mozilla Public License Version 2\.0\n=+\n[\s\S]*$/m,
+  },
+};
 
 /** What is the same in the licences of many packages: without it, the file would be three times as long. */
 const COMMON_TEXTS = [
   /Permission is hereby granted, free of charge[\s\S]*?OTHER DEALINGS IN THE\s+SOFTWARE\.?/i,
   /Apache License\s+Version 2\.0, January 2004[\s\S]*?END OF TERMS AND CONDITIONS/,
+  /APPENDIX: How to apply the Apache License[\s\S]*?limitations under the License\./,
 ];
 
 /** Names the package where a text appears first instead of repeating it; the copyright of each package stays. */
