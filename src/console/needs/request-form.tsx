@@ -227,12 +227,6 @@ interface DecisionProps {
 
 const withChanges = (changes: number): string => ` with ${count(changes, "change")}`;
 
-/** Of several requests, what each was answered. */
-const marked = (isGiven: boolean) => ({
-  "aria-pressed": isGiven,
-  style: isGiven ? { boxShadow: "0 0 0 2px var(--raised), 0 0 0 4px var(--text)" } : {},
-});
-
 function DecisionButton(props: DecisionProps) {
   const { decision, object, isPrimary, hasComment, how, given, onDecide } = props;
   const answer = given?.answer;
@@ -246,7 +240,7 @@ function DecisionButton(props: DecisionProps) {
       class={isPrimary ? "approve" : ""}
       aria-label={`${label}: ${object}`}
       aria-keyshortcuts={key}
-      {...(given && marked(typeof answer === "object" && answer.decision === decision))}
+      aria-pressed={given && typeof answer === "object" && answer.decision === decision}
       onClick={() => onDecide(decision)}
     >
       {label} <kbd data-key={key} />
@@ -265,7 +259,7 @@ function OptionButton({ option, given, onGive }: OptionProps) {
     <button
       type="button"
       class="option"
-      {...(given && marked(JSON.stringify(given.answer) === JSON.stringify(answer)))}
+      aria-pressed={given && JSON.stringify(given.answer) === JSON.stringify(answer)}
       onClick={() => onGive({ answer, done: `Answered “${text}”` })}
     >
       <Said>{text}</Said>

@@ -128,8 +128,7 @@ export function RequestForms({ listed, interrupt }: Props) {
       {error}
       <button
         type="button"
-        class="primary"
-        style={{ marginTop: "8px" }}
+        class="primary all-answers"
         disabled={missing > 0}
         onClick={() => submit({ answers }, "Answered")}
       >
