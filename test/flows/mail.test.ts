@@ -23,6 +23,15 @@ const setUp = (port: number, { auth = "", query = "", to }: SetUp = {}) =>
     mail: { url: `smtp://${auth}127.0.0.1:${port}/${query}`, from: FROM, to },
   });
 
+/** A subscription by mail, and how its channel is. */
+async function subscribed(port: number) {
+  const broker = await setUp(port);
+  const { ann, subscribe } = broker;
+  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
+  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  return { ...broker, id, state };
+}
+
 test("a question is a plain mail with one line as its subject, a link, and no word of what is asked", async () => {
   const { port, received } = await startMailServer({ password: PASSWORD });
   const { ann, subscribe, tick, ask, log } = await setUp(port, { auth: `errand:${PASSWORD}@` });
@@ -53,9 +62,7 @@ test("a question is a plain mail with one line as its subject, a link, and no wo
 test("an unknown mailbox (550) pauses the channel at once; a full one (452) is tried again", async () => {
   let status: number | undefined = 550;
   const { port, received } = await startMailServer({ mailbox: () => status });
-  const { ann, subscribe, tick, ask, clock } = await setUp(port);
-  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
-  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  const { ann, id, state, tick, ask, clock } = await subscribed(port);
   await tick();
   await ask();
   await tick();
@@ -82,9 +89,7 @@ test.each([
   ["the text", { data: () => "550 5.7.1 it looks like spam" as const }, "550 5.7.1"],
 ])("a refusal of %s says nothing of the mailbox: it is tried again", async (_what, answers, status) => {
   const { port } = await startMailServer(answers);
-  const { ann, subscribe, tick, ask } = await setUp(port);
-  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
-  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  const { state, tick, ask } = await subscribed(port);
   await tick();
   await ask();
   await tick();
@@ -97,9 +102,7 @@ test.each([
 
 test("a mail whose text is refused three times is dropped, and the next one is sent", async () => {
   const { port, received } = await startMailServer({ data: (count) => (count < 4 ? 554 : undefined) });
-  const { ann, subscribe, tick, ask, clock } = await setUp(port);
-  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
-  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  const { state, tick, ask, clock } = await subscribed(port);
   await tick();
   await ask();
   await ask();
@@ -116,9 +119,7 @@ test("a mail whose text is refused three times is dropped, and the next one is s
 test("a server that is away, or fails after it had the mail, gets it again with the same Message-ID", async () => {
   const first = await startMailServer();
   await first.stop();
-  const { ann, subscribe, tick, ask, clock } = await setUp(first.port);
-  const { id } = await subscribe(ann, { events: ["question"], deliver: DELIVER });
-  const state = async () => (await ann.call("GET", `/v1/subscriptions/${id}`)).body.deliver[0];
+  const { state, tick, ask, clock } = await subscribed(first.port);
   await tick();
   await ask();
   await tick();

@@ -47,7 +47,7 @@ const openQuestion = (
   others: Interrupt,
 ): OpenQuestion => ({ delegation: { id, target, delegator, task_preview }, interrupt, others });
 
-/** The questions of these delegations. `failed` is told of each that has none to decide. */
+/** The questions of these delegations. Calls `failed` for each delegation without a question to decide. */
 export async function questionsOf(
   delegator: Delegator,
   reader: Reader,

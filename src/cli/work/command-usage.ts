@@ -1,6 +1,6 @@
 /**
- * What the commands of one lease write to the file ERRAND_USAGE_FILE: a JSON object, or one on each line, of which the last
- * whole one counts. It is reported while a command runs, because a budget stops only work whose usage the broker knows.
+ * What the commands of one lease write to the file ERRAND_USAGE_FILE: one JSON object, or one on each line; the last whole one
+ * counts. It is reported while a command runs, because a budget stops only work whose usage the broker knows.
  * Limit: of a long file, only the end is read.
  */
 import { constants } from "node:fs";

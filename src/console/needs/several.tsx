@@ -13,7 +13,7 @@ import { type Decision, isDecidable } from "./proposal.ts";
 
 /** The ids of questions. Some may have been answered meanwhile. */
 const selected = signal<ReadonlySet<string>>(new Set());
-// What one person selected is not selected for the next.
+// Who signs in next has selected nothing.
 effect(() => {
   void session.value;
   selected.value = new Set();

@@ -32,7 +32,7 @@ export function Schedules() {
   const read = (_: unknown, signal: AbortSignal) => clientOf().list({ signal });
   const { value, error, reload } = useLoaded("schedules", read, round.value);
   const typed = useTyped("schedule", NONE);
-  // What was typed before the reader went to another view is shown again.
+  // The reader comes back from another view to what he typed.
   const isNew = useSignal(Object.keys(typed.peek()).length > 0);
   const close = (isChanged: boolean) => {
     isNew.value = false;

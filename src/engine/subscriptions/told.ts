@@ -1,6 +1,6 @@
 /**
- * Who was notified of a question, and how, to explain why nobody answered it. Limit: the newest 20 of a delegation, whose earlier
- * questions were answered; kept as long as delegations.
+ * Who was notified of a question, and how, to explain why nobody answered it. It is kept as long as delegations. Limit: the
+ * newest 20 notes of a delegation; those of earlier questions, which were answered, go first.
  */
 import * as z from "zod";
 import type { Redis } from "../../redis/connect.ts";
