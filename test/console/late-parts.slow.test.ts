@@ -82,6 +82,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.goto("about:blank");
     await page.goto(`${url}/${hash.replace("ID", id)}`);
     await page.locator(shown).first().waitFor();
+    // The question beside the view is drawn by a part of its own.
+    await page.locator(".request").first().waitFor({ state: "attached" });
+    await until(async () => (await page.locator(".question .loading").count()) === 0);
     await stopClock(page);
     // Until all that it has is drawn.
     let before = -1;
